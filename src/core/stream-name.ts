@@ -1,0 +1,9 @@
+const NAME = /^[A-Za-z0-9._~:-]{1,200}$/;
+
+/**
+ * Whether `text` can name a stream (contract 2.4). The characters are those that stand in a URL path as they are, so
+ * a name has one spelling; `.` and `..` are out because clients and proxies resolve them away.
+ */
+export function isStreamName(text: string): boolean {
+  return NAME.test(text) && text !== '.' && text !== '..';
+}

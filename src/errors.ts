@@ -1,0 +1,232 @@
+/** What the error table says about one code. */
+export interface ErrorEntry {
+  /** HTTP status of the answer. */
+  readonly status: number;
+  /** The problem's `title`: the same for every occurrence. */
+  readonly title: string;
+  /** Whether the same request, sent again unchanged, may succeed later. */
+  readonly retry: boolean;
+  /** One sentence for the documentation: when it happens and what to do. */
+  readonly doc: string;
+}
+
+/** Every error that a client can be told, alphabetically (contract 8). A code, once published, keeps its meaning. */
+export const ERRORS = {
+  batch_too_large: {
+    status: 413,
+    title: 'The batch is too large',
+    retry: false,
+    doc: 'The batch has more events than the limit, or more bytes than the stream could ever hold; split it.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'The body is too large',
+    retry: false,
+    doc: 'The request body is larger than the server accepts, whatever it holds.',
+  },
+  config_conflict: {
+    status: 409,
+    title: 'The stream exists with another configuration',
+    retry: false,
+    doc: 'A stream keeps the configuration it was created with; delete it to make it anew.',
+  },
+  draining: {
+    status: 503,
+    title: 'The server is shutting down',
+    retry: true,
+    doc: 'The server takes no new subscriptions while it drains; connect again, to this address or another.',
+  },
+  empty_batch: {
+    status: 400,
+    title: 'The batch holds no event',
+    retry: false,
+    doc: 'A batch must hold at least one event; blank lines do not count.',
+  },
+  event_too_large: {
+    status: 413,
+    title: 'The event is too large',
+    retry: false,
+    doc: 'The data of one event is larger than the limit.',
+  },
+  forbidden_origin: {
+    status: 403,
+    title: 'The origin is not allowed',
+    retry: false,
+    doc: 'The Origin header names a site that is not on the allow-list.',
+  },
+  head_mismatch: {
+    status: 412,
+    title: 'The head is elsewhere',
+    retry: false,
+    doc: 'Gapless-If-Head names another position than the head; the answer carries the head.',
+  },
+  insufficient_memory: {
+    status: 507,
+    title: 'No memory for this stream',
+    retry: true,
+    doc: 'The memory budget is taken and the stream could not be placed; nothing was appended.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    retry: true,
+    doc: 'The server failed; whether the request took effect is not known.',
+  },
+  invalid_body: {
+    status: 400,
+    title: 'The body cannot be read',
+    retry: false,
+    doc: 'The body is not what its content type says: malformed JSON or MessagePack, or not of the documented shape.',
+  },
+  invalid_config: {
+    status: 400,
+    title: 'The stream configuration is not valid',
+    retry: false,
+    doc: 'The problems member names every bad field with what was expected.',
+  },
+  invalid_event_type: {
+    status: 400,
+    title: 'The event type is not valid',
+    retry: false,
+    doc: 'An event type is at most 128 bytes of UTF-8 without CR, LF or NUL.',
+  },
+  invalid_query: {
+    status: 400,
+    title: 'A query parameter is not valid',
+    retry: false,
+    doc: 'A query parameter is out of range, given twice or unreadable; the detail names it.',
+  },
+  invalid_stream_name: {
+    status: 400,
+    title: 'The stream name is not valid',
+    retry: false,
+    doc: 'A name is 1 to 200 of A-Z a-z 0-9 . _ ~ : - and neither "." nor ".."; nothing is percent-encoded.',
+  },
+  invalid_utf8: {
+    status: 400,
+    title: 'The text is not UTF-8',
+    retry: false,
+    doc: 'Text must be valid UTF-8; publish other bytes as application/octet-stream.',
+  },
+  malformed: {
+    status: 400,
+    title: 'The cursor cannot be read',
+    retry: false,
+    doc: 'A cursor is "<epoch>.<seq>" as the server gave it, or the word "earliest" or "latest".',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'The method is not allowed here',
+    retry: false,
+    doc: 'The path exists, but not with this method; Allow lists those that it has.',
+  },
+  not_acceptable: {
+    status: 406,
+    title: 'None of the accepted types is available',
+    retry: false,
+    doc: 'Accept names no representation that this path has.',
+  },
+  not_found: {
+    status: 404,
+    title: 'There is nothing at this path',
+    retry: false,
+    doc: 'The path is not part of the interface.',
+  },
+  not_implemented: {
+    status: 501,
+    title: 'Not implemented',
+    retry: false,
+    doc: 'The contract has this; this version of the server does not.',
+  },
+  reserved_type: {
+    status: 400,
+    title: 'The event type is reserved',
+    retry: false,
+    doc: 'The types stream_closed, stream_deleted and resume_unavailable are said by the server only.',
+  },
+  resume_unavailable: {
+    status: 410,
+    title: 'The stream cannot be resumed from this cursor',
+    retry: false,
+    doc: 'Events after the cursor are gone or were never here; reason says which, earliest is where reading can start.',
+  },
+  stream_closed: {
+    status: 409,
+    title: 'The stream is closed',
+    retry: false,
+    doc: 'Nothing more can be appended to a closed stream; reading goes on until its time to live ends.',
+  },
+  stream_not_found: {
+    status: 404,
+    title: 'There is no such stream',
+    retry: false,
+    doc: 'The stream does not exist, and this request or this server does not create it.',
+  },
+  too_many_connections: {
+    status: 503,
+    title: 'The server has too many connections',
+    retry: true,
+    doc: 'The limit of open connections is reached; try again later or elsewhere.',
+  },
+  too_many_streams: {
+    status: 507,
+    title: 'The server has too many streams',
+    retry: true,
+    doc: 'The limit of streams is reached; nothing was created.',
+  },
+  too_many_subscribers: {
+    status: 503,
+    title: 'There are too many subscribers',
+    retry: true,
+    doc: 'A limit of subscribers is reached; try again later or elsewhere.',
+  },
+  unsupported_type: {
+    status: 415,
+    title: 'The content type is not supported',
+    retry: false,
+    doc: 'Content-Type, or its charset, is none that this path reads; text is always UTF-8.',
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/**
+ * A request that cannot be answered as asked; nothing was changed. Becomes an `application/problem+json` answer
+ * (RFC 9457, contract 8).
+ */
+export class RequestError extends Error {
+  override readonly name = 'RequestError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  /** Further members of the problem, such as `reason` and `earliest` of a refused resume. */
+  readonly extra: Readonly<Record<string, unknown>>;
+  /** Further headers of the answer, such as `Allow`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #detail: string | undefined;
+
+  constructor(
+    code: ErrorCode,
+    detail?: string,
+    extra: Readonly<Record<string, unknown>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(detail ?? ERRORS[code].title);
+    this.code = code;
+    this.status = ERRORS[code].status;
+    this.extra = extra;
+    this.headers = headers;
+    this.#detail = detail;
+  }
+
+  /** The answer's body: `{type, title, status, code, detail?, ...extra}`. */
+  problem(): Record<string, unknown> {
+    return {
+      type: `urn:gapless:error:${this.code}`,
+      title: ERRORS[this.code].title,
+      status: this.status,
+      code: this.code,
+      ...(this.#detail === undefined ? {} : { detail: this.#detail }),
+      ...this.extra,
+    };
+  }
+}
