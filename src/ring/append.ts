@@ -1,0 +1,162 @@
+/**
+ * Appends a framed batch to a stream: all of it with consecutive seqs, or none (contract 3.1).
+ *
+ * Hot path: one lock, one pass; no allocation, no closures, no exceptions but for broken invariants.
+ */
+
+import { assert } from '../assert.js';
+import type { FrameBatch } from '../core/sse-frame.js';
+import { IdLine } from '../core/sse-frame.js';
+import * as layout from './layout.js';
+import { lock, unlock } from './mutex.js';
+import { makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED } from './ring-growth.js';
+import { byteOffsetOf, evictTo, floorSeq, headSeq, retentionFloor, segmentOf } from './ring-memory.js';
+import type { Rings, StreamHandle } from './rings.js';
+import { f64At, i32At } from './rings.js';
+
+export const APPENDED = 0;
+/** The handle is old: the stream was deleted. Resolve the name again. */
+export const APPEND_GONE = 1;
+/** The stream was closed; `lastSeq` is its end. */
+export const APPEND_CLOSED = 2;
+/** The head is not where the publisher said; `lastSeq` is the head. */
+export const APPEND_HEAD_MISMATCH = 3;
+/** The arena has no room for this stream. */
+export const APPEND_NO_MEMORY = 4;
+/** The batch is larger than this stream's ring may ever be. */
+export const APPEND_TOO_LARGE = 5;
+
+/** `ifHeadSeq` of a publisher that does not care. */
+export const ANY_HEAD = -1;
+
+/** Frames of a thread's publishers on their way into the rings. Single user: one edge. */
+export class Appender {
+  /** Seqs of the batch after APPENDED. */
+  firstSeq = 0;
+  lastSeq = 0;
+
+  readonly #rings: Rings;
+  readonly #idLine = new IdLine();
+
+  constructor(rings: Rings) {
+    this.#rings = rings;
+  }
+
+  /**
+   * @param nowMs Unix time, kept as the stream's last activity.
+   * @param ifHeadSeq seq that the head must have (contract 3.5), or ANY_HEAD.
+   * @returns one of the constants above.
+   */
+  append(stream: StreamHandle, batch: FrameBatch, nowMs: number, ifHeadSeq: number): number {
+    const rings = this.#rings;
+    const slot = stream.slot;
+    assert(batch.count > 0, 'append: a batch holds at least one event');
+    lock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
+    const outcome = this.#appendLocked(stream, batch, nowMs, ifHeadSeq);
+    unlock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
+    return outcome;
+  }
+
+  #appendLocked(stream: StreamHandle, batch: FrameBatch, nowMs: number, ifHeadSeq: number): number {
+    const rings = this.#rings;
+    const slot = stream.slot;
+    if (Atomics.load(rings.i32, i32At(slot, layout.GENERATION_OFFSET)) !== stream.generation)
+      return APPEND_GONE;
+    const head = headSeq(rings, slot);
+    this.lastSeq = head;
+    if (rings.i32[i32At(slot, layout.STATE_OFFSET)] !== layout.STREAM_OPEN) return APPEND_CLOSED;
+    if (ifHeadSeq !== ANY_HEAD && ifHeadSeq !== head) return APPEND_HEAD_MISMATCH;
+
+    const bytes = batch.size + idLinesBytes(stream.epoch.length, head + 1, batch.count);
+    const room = makeRoom(rings, slot, bytes, batch.count);
+    if (room === ROOM_REFUSED) return APPEND_NO_MEMORY;
+    if (room === ROOM_IMPOSSIBLE) return APPEND_TOO_LARGE;
+
+    this.#write(stream, batch, head + 1, bytes);
+    rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head + batch.count;
+    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = head + batch.count;
+    rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
+    this.firstSeq = head + 1;
+    this.lastSeq = head + batch.count;
+
+    // Whoever reads here has not been told of this batch yet.
+    const unseen = Atomics.load(rings.i32, i32At(slot, layout.INTEREST_MASK_OFFSET)) !== 0;
+    const target = retentionFloor(rings, slot, 2, unseen);
+    if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
+    return APPENDED;
+  }
+
+  #write(stream: StreamHandle, batch: FrameBatch, firstSeq: number, bytes: number): void {
+    const rings = this.#rings;
+    const slot = stream.slot;
+    const dataUnit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
+    const data = rings.arena.bytes[segmentOf(dataUnit)] as Uint8Array;
+    const dataBase = byteOffsetOf(dataUnit);
+    const dataMask = 2 ** (rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number) - 1;
+    const indexUnit = rings.i32[i32At(slot, layout.INDEX_UNIT_OFFSET)] as number;
+    const index = rings.arena.words[segmentOf(indexUnit)] as Int32Array;
+    const indexBase = byteOffsetOf(indexUnit) / 4;
+    const indexMask = 2 ** ((rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number) - 2) - 1;
+
+    const idLine = this.#idLine;
+    const parts = batch.bytes;
+    const ends = batch.ends;
+    const startPosition = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
+    let position = startPosition;
+    let partStart = 0;
+    idLine.start(stream.epoch, firstSeq);
+    for (let i = 0; i < batch.count; i++) {
+      const partEnd = ends[i] as number;
+      index[indexBase + ((firstSeq + i) & indexMask)] = position;
+      copyIn(data, dataBase, dataMask, position, idLine.bytes, 0, idLine.length);
+      position = (position + idLine.length) | 0;
+      copyIn(data, dataBase, dataMask, position, parts, partStart, partEnd);
+      position = (position + (partEnd - partStart)) | 0;
+      partStart = partEnd;
+      idLine.next();
+    }
+    assert(((position - startPosition) | 0) === bytes, 'append: a batch takes the room that was made for it');
+    rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] = position;
+  }
+}
+
+/** Below this a loop beats the call into the engine's copy. */
+const LOOP_COPY_BYTES_MAX = 64;
+
+function copyIn(
+  ring: Uint8Array,
+  base: number,
+  mask: number,
+  position: number,
+  from: Uint8Array,
+  start: number,
+  end: number,
+): void {
+  const at = position & mask;
+  const length = end - start;
+  if (at + length > mask + 1) {
+    const first = mask + 1 - at;
+    ring.set(from.subarray(start, start + first), base + at);
+    ring.set(from.subarray(start + first, end), base);
+  } else if (length <= LOOP_COPY_BYTES_MAX) {
+    for (let i = 0, to = base + at; i < length; i++) ring[to + i] = from[start + i] as number;
+  } else {
+    ring.set(from.subarray(start, end), base + at);
+  }
+}
+
+/** Bytes of `count` lines `id: <epoch>.<seq>\n` from `firstSeq` on. */
+export function idLinesBytes(epochLength: number, firstSeq: number, count: number): number {
+  let digits = 0;
+  let seq = firstSeq;
+  let left = count;
+  let width = String(seq).length;
+  while (left > 0) {
+    const sameWidth = Math.min(left, 10 ** width - seq);
+    digits += sameWidth * width;
+    seq += sameWidth;
+    left -= sameWidth;
+    width++;
+  }
+  return count * ('id: '.length + epochLength + '.\n'.length) + digits;
+}

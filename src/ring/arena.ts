@@ -1,0 +1,171 @@
+/**
+ * One memory budget, reserved at start and carved into power-of-two blocks by a buddy allocator whose
+ * lists are shared too, so that any thread can grow a ring. Pages cost nothing until they are touched.
+ *
+ * Blocks are named by their first unit, counted over all segments; a block never crosses a segment.
+ * Cold path: a ring is allocated when its stream is first written and each time that it doubles.
+ */
+
+import { assert } from '../assert.js';
+import * as layout from './layout.js';
+import { lock, unlock } from './mutex.js';
+
+const FREE = 0x80;
+const TAKEN = 0x40;
+const NONE = -1;
+
+/** What a thread needs to attach; sent as worker data. */
+export interface ArenaBuffers {
+  readonly segments: SharedArrayBuffer[];
+  readonly allocator: SharedArrayBuffer;
+}
+
+/**
+ * Reserves the budget.
+ * @param memoryBytes rounded down to whole units; at least one unit.
+ */
+export function createArena(memoryBytes: number): ArenaBuffers {
+  const units = Math.floor(memoryBytes / layout.UNIT_BYTES);
+  assert(units > 0, 'arena: the budget holds at least one unit');
+  const segments: SharedArrayBuffer[] = [];
+  for (let left = units * layout.UNIT_BYTES; left > 0; left -= layout.SEGMENT_BYTES_MAX) {
+    segments.push(new SharedArrayBuffer(Math.min(left, layout.SEGMENT_BYTES_MAX)));
+  }
+  const buffers = { segments, allocator: new SharedArrayBuffer(layout.allocatorBytes(units)) };
+  new Arena(buffers).format();
+  return buffers;
+}
+
+export class Arena {
+  /** One byte view a segment; rings index into it directly on the hot path. */
+  readonly bytes: readonly Uint8Array[];
+  /** The same memory as 32-bit words, for index rings. */
+  readonly words: readonly Int32Array[];
+  readonly capacityBytes: number;
+
+  readonly #units: number;
+  readonly #control: Int32Array;
+  readonly #totals: Float64Array;
+  readonly #next: Int32Array;
+  readonly #previous: Int32Array;
+  readonly #state: Uint8Array;
+
+  constructor(buffers: ArenaBuffers) {
+    this.bytes = buffers.segments.map((segment) => new Uint8Array(segment));
+    this.words = buffers.segments.map((segment) => new Int32Array(segment));
+    this.capacityBytes = buffers.segments.reduce((sum, segment) => sum + segment.byteLength, 0);
+    this.#units = this.capacityBytes / layout.UNIT_BYTES;
+    this.#control = new Int32Array(buffers.allocator, 0, layout.NEXT_OFFSET / 4);
+    this.#totals = new Float64Array(buffers.allocator, 0, layout.FREE_HEADS_OFFSET / 8);
+    this.#next = new Int32Array(buffers.allocator, layout.NEXT_OFFSET, this.#units);
+    this.#previous = new Int32Array(buffers.allocator, layout.previousOffset(this.#units), this.#units);
+    this.#state = new Uint8Array(buffers.allocator, layout.unitStateOffset(this.#units), this.#units);
+  }
+
+  /** Cuts each segment into its largest aligned blocks. Only the creator calls this, before sharing. */
+  format(): void {
+    this.#control.fill(
+      NONE,
+      layout.FREE_HEADS_OFFSET / 4,
+      layout.FREE_HEADS_OFFSET / 4 + layout.FREE_HEADS_LENGTH,
+    );
+    const unitsPerSegment = layout.SEGMENT_BYTES_MAX / layout.UNIT_BYTES;
+    let unit = 0;
+    while (unit < this.#units) {
+      const left = Math.min(this.#units - unit, unitsPerSegment - (unit % unitsPerSegment));
+      const order = 31 - Math.clz32(left);
+      this.#push(unit, order);
+      unit += 2 ** order;
+    }
+  }
+
+  /**
+   * Takes a block of 2^order bytes.
+   * @returns its first unit, or -1 when no block of that size is free.
+   */
+  allocate(order: number): number {
+    assert(order >= layout.UNIT_ORDER && order <= layout.RING_ORDER_MAX, 'arena: order within bounds');
+    lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    const unit = this.#take(order - layout.UNIT_ORDER);
+    if (unit === NONE) this.#add(layout.ALLOCATOR_REFUSALS_OFFSET, 1);
+    else this.#add(layout.ALLOCATOR_USED_OFFSET, 2 ** order);
+    unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    return unit;
+  }
+
+  /** Gives a block back and merges it with its free buddies. */
+  release(unit: number, order: number): void {
+    lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    const unitOrder = order - layout.UNIT_ORDER;
+    assert(
+      this.#state[unit] === (TAKEN | unitOrder),
+      'arena: only a taken block is released, with its own order',
+    );
+    this.#merge(unit, unitOrder);
+    this.#add(layout.ALLOCATOR_USED_OFFSET, -(2 ** order));
+    unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+  }
+
+  /** Bytes in use and allocations refused so far. */
+  usage(): { usedBytes: number; refusals: number } {
+    lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    const usedBytes = this.#totals[layout.ALLOCATOR_USED_OFFSET / 8] as number;
+    const refusals = this.#totals[layout.ALLOCATOR_REFUSALS_OFFSET / 8] as number;
+    unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    return { usedBytes, refusals };
+  }
+
+  #add(offset: number, amount: number): void {
+    this.#totals[offset / 8] = (this.#totals[offset / 8] as number) + amount;
+  }
+
+  #take(wanted: number): number {
+    let order = wanted;
+    while (order < layout.FREE_HEADS_LENGTH && this.#head(order) === NONE) order++;
+    if (order === layout.FREE_HEADS_LENGTH) return NONE;
+    const unit = this.#head(order);
+    this.#unlink(unit, order);
+    while (order > wanted) {
+      order--;
+      this.#push(unit + 2 ** order, order);
+    }
+    this.#state[unit] = TAKEN | wanted;
+    return unit;
+  }
+
+  #merge(unit: number, order: number): void {
+    const unitsPerSegment = layout.SEGMENT_BYTES_MAX / layout.UNIT_BYTES;
+    let first = unit;
+    let size = order;
+    while (2 ** size < unitsPerSegment) {
+      const buddy = first ^ (2 ** size);
+      if (buddy + 2 ** size > this.#units || this.#state[buddy] !== (FREE | size)) break;
+      this.#unlink(buddy, size);
+      this.#state[Math.max(first, buddy)] = 0;
+      first = Math.min(first, buddy);
+      size++;
+    }
+    this.#push(first, size);
+  }
+
+  #head(order: number): number {
+    return this.#control[layout.FREE_HEADS_OFFSET / 4 + order] as number;
+  }
+
+  #push(unit: number, order: number): void {
+    const old = this.#head(order);
+    this.#next[unit] = old;
+    this.#previous[unit] = NONE;
+    if (old !== NONE) this.#previous[old] = unit;
+    this.#control[layout.FREE_HEADS_OFFSET / 4 + order] = unit;
+    this.#state[unit] = FREE | order;
+  }
+
+  #unlink(unit: number, order: number): void {
+    const next = this.#next[unit] as number;
+    const previous = this.#previous[unit] as number;
+    if (previous === NONE) this.#control[layout.FREE_HEADS_OFFSET / 4 + order] = next;
+    else this.#next[previous] = next;
+    if (next !== NONE) this.#previous[next] = previous;
+  }
+}

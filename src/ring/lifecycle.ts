@@ -1,0 +1,138 @@
+/**
+ * A stream slot's life: opened, configured, trimmed, closed, taken away; and its positions, read in one
+ * consistent piece (I8). Cold path.
+ */
+
+import { assert } from '../assert.js';
+import type { StreamConfig } from '../core/retention.js';
+import * as layout from './layout.js';
+import { lock, unlock } from './mutex.js';
+import { releaseRings } from './ring-growth.js';
+import { evictTo, floorSeq, hasUnseen, headSeq, keptBytes, retentionFloor } from './ring-memory.js';
+import type { Rings, StreamHandle } from './rings.js';
+import { f64At, i32At } from './rings.js';
+
+/** What a stream is at one moment. */
+export interface StreamPositions {
+  readonly epoch: string;
+  /** Lowest seq in the ring; head + 1 when it is empty. */
+  readonly floor: number;
+  readonly committed: number;
+  readonly head: number;
+  /** Bytes of frames kept. */
+  readonly bytes: number;
+  readonly closed: boolean;
+  readonly evictedEvents: number;
+  readonly lastActivityMs: number;
+  readonly subscribers: number;
+}
+
+/** Gives a free slot to a new stream. Single writer: the coordinator. */
+export function openStream(
+  rings: Rings,
+  slot: number,
+  stream: { epoch: string; config: StreamConfig; dataBytesMax: number; nowMs: number },
+): StreamHandle {
+  assert(stream.epoch.length <= layout.EPOCH_BYTES_MAX, 'layout: the epoch fits its field');
+  lock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
+  assert(
+    rings.i32[i32At(slot, layout.STATE_OFFSET)] === layout.STREAM_FREE,
+    'S4: only a free slot is given away',
+  );
+  const generation = Atomics.add(rings.i32, i32At(slot, layout.GENERATION_OFFSET), 1) + 1;
+  rings.i32[i32At(slot, layout.STATE_OFFSET)] = layout.STREAM_OPEN;
+  rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] = 0;
+  Atomics.exchange(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET), 0);
+  rings.i32[i32At(slot, layout.EPOCH_LENGTH_OFFSET)] = stream.epoch.length;
+  for (let i = 0; i < stream.epoch.length; i++) {
+    rings.u8[slot * layout.STREAM_SLOT_BYTES + layout.EPOCH_OFFSET + i] = stream.epoch.charCodeAt(i);
+  }
+  rings.f64[f64At(slot, layout.FLOOR_SEQ_OFFSET)] = 1;
+  rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = 0;
+  rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = 0;
+  rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = stream.nowMs;
+  rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] = stream.config.retention.events;
+  rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] = stream.config.retention.bytes;
+  rings.f64[f64At(slot, layout.DATA_BYTES_MAX_OFFSET)] = stream.dataBytesMax;
+  rings.f64[f64At(slot, layout.EVICTED_EVENTS_OFFSET)] = 0;
+  Atomics.store(rings.i32, i32At(slot, layout.SUBSCRIBERS_OFFSET), 0);
+  unlock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
+  return { slot, generation, epoch: stream.epoch };
+}
+
+/** Ends a stream: nothing more can be appended. False when the handle is old. */
+export function closeStream(rings: Rings, stream: StreamHandle, nowMs: number): boolean {
+  return locked(rings, stream, () => {
+    rings.i32[i32At(stream.slot, layout.STATE_OFFSET)] = layout.STREAM_CLOSED;
+    rings.f64[f64At(stream.slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
+  });
+}
+
+/** Takes the slot away from its stream and gives the rings back. Single writer: the coordinator. */
+export function removeStream(rings: Rings, stream: StreamHandle): boolean {
+  return locked(rings, stream, () => {
+    const slot = stream.slot;
+    // S4 first: whoever takes the lock next must not take the empty rings for an empty stream.
+    Atomics.add(rings.i32, i32At(slot, layout.GENERATION_OFFSET), 1);
+    rings.i32[i32At(slot, layout.STATE_OFFSET)] = layout.STREAM_FREE;
+    evictTo(rings, slot, headSeq(rings, slot) + 1);
+    releaseRings(rings, slot);
+  });
+}
+
+/** Brings a stream within its retention by events and bytes. */
+export function trimToRetention(rings: Rings, stream: StreamHandle): void {
+  locked(rings, stream, () => {
+    const target = retentionFloor(rings, stream.slot, 2, hasUnseen(rings, stream.slot));
+    if (target > floorSeq(rings, stream.slot)) evictTo(rings, stream.slot, target);
+  });
+}
+
+/** Evicts everything below `seq`, as age asks; a stream that keeps nothing gives its rings back. */
+export function trimBelow(rings: Rings, stream: StreamHandle, seq: number): void {
+  locked(rings, stream, () => {
+    const slot = stream.slot;
+    if (seq > floorSeq(rings, slot)) evictTo(rings, slot, Math.min(seq, headSeq(rings, slot) + 1));
+    if (floorSeq(rings, slot) === headSeq(rings, slot) + 1) releaseRings(rings, slot);
+  });
+}
+
+/** One consistent view of a stream (I8), or null when the handle is old. */
+export function readPositions(rings: Rings, stream: StreamHandle): StreamPositions | null {
+  const slot = stream.slot;
+  let positions: StreamPositions | null = null;
+  locked(rings, stream, () => {
+    positions = {
+      epoch: stream.epoch,
+      floor: floorSeq(rings, slot),
+      committed: rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number,
+      head: headSeq(rings, slot),
+      bytes: keptBytes(rings, slot),
+      closed: rings.i32[i32At(slot, layout.STATE_OFFSET)] === layout.STREAM_CLOSED,
+      evictedEvents: rings.f64[f64At(slot, layout.EVICTED_EVENTS_OFFSET)] as number,
+      lastActivityMs: rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] as number,
+      subscribers: Atomics.load(rings.i32, i32At(slot, layout.SUBSCRIBERS_OFFSET)),
+    };
+  });
+  return positions;
+}
+
+/** Counts a stream's subscribers over all edges. */
+export function addSubscribers(rings: Rings, stream: StreamHandle, amount: number): void {
+  if (!isCurrent(rings, stream)) return;
+  Atomics.add(rings.i32, i32At(stream.slot, layout.SUBSCRIBERS_OFFSET), amount);
+}
+
+/** Whether the handle still names its stream. No lock: the answer may be old when it arrives. */
+export function isCurrent(rings: Rings, stream: StreamHandle): boolean {
+  return Atomics.load(rings.i32, i32At(stream.slot, layout.GENERATION_OFFSET)) === stream.generation;
+}
+
+function locked(rings: Rings, stream: StreamHandle, section: () => void): boolean {
+  const lockAt = i32At(stream.slot, layout.LOCK_OFFSET);
+  lock(rings.i32, lockAt);
+  const current = isCurrent(rings, stream);
+  if (current) section();
+  unlock(rings.i32, lockAt);
+  return current;
+}

@@ -1,0 +1,165 @@
+/**
+ * Making room: rings double up to their limit rather than evict what retention would keep, and evict
+ * within what they have when the arena is full. Called with the slot's lock held.
+ *
+ * Cold path: a ring that has found its size comes here only to evict.
+ */
+
+import { assert } from '../assert.js';
+import type { Arena } from './arena.js';
+import * as layout from './layout.js';
+import {
+  byteOffsetOf,
+  dataCapacity,
+  evictTo,
+  floorSeq,
+  hasUnseen,
+  headSeq,
+  indexCapacity,
+  keptBytes,
+  positionOf,
+  retentionFloor,
+  segmentOf,
+} from './ring-memory.js';
+import type { Rings } from './rings.js';
+import { f64At, i32At } from './rings.js';
+
+export const ROOM_MADE = 0;
+/** The arena has no block that would be large enough; nothing that retention keeps was evicted. */
+export const ROOM_REFUSED = 1;
+/** The run is larger than the ring may ever be. */
+export const ROOM_IMPOSSIBLE = 2;
+
+/** Makes room for `count` more frames of `bytes` in all. */
+export function makeRoom(rings: Rings, slot: number, bytes: number, count: number): number {
+  if (fits(rings, slot, bytes, count)) return ROOM_MADE;
+  if (bytes > dataBytesMax(rings, slot)) return ROOM_IMPOSSIBLE;
+  evictSuperfluous(rings, slot);
+  while (!fitsData(rings, slot, bytes) && dataCapacity(rings, slot) < dataBytesMax(rings, slot)) {
+    if (!growData(rings, slot)) break;
+  }
+  while (!fitsIndex(rings, slot, count) && growIndex(rings, slot));
+  if (bytes > dataCapacity(rings, slot) || count > indexCapacity(rings, slot)) return ROOM_REFUSED;
+  evictToFit(rings, slot, bytes, count);
+  return ROOM_MADE;
+}
+
+/** Gives both rings back; the stream keeps its positions. Only when nothing is kept. */
+export function releaseRings(rings: Rings, slot: number): void {
+  assert(
+    floorSeq(rings, slot) === headSeq(rings, slot) + 1,
+    'I5: rings go back only when they hold no event',
+  );
+  releaseBlock(rings, slot, layout.DATA_UNIT_OFFSET, layout.DATA_ORDER_OFFSET);
+  releaseBlock(rings, slot, layout.INDEX_UNIT_OFFSET, layout.INDEX_ORDER_OFFSET);
+}
+
+function fits(rings: Rings, slot: number, bytes: number, count: number): boolean {
+  return fitsData(rings, slot, bytes) && fitsIndex(rings, slot, count);
+}
+
+function fitsData(rings: Rings, slot: number, bytes: number): boolean {
+  return keptBytes(rings, slot) + bytes <= dataCapacity(rings, slot);
+}
+
+function fitsIndex(rings: Rings, slot: number, count: number): boolean {
+  return headSeq(rings, slot) - floorSeq(rings, slot) + 1 + count <= indexCapacity(rings, slot);
+}
+
+function dataBytesMax(rings: Rings, slot: number): number {
+  return rings.f64[f64At(slot, layout.DATA_BYTES_MAX_OFFSET)] as number;
+}
+
+/** Before a ring doubles, what no limit asks to keep goes. Age is the coordinator's: it is not known here. */
+function evictSuperfluous(rings: Rings, slot: number): void {
+  const target = retentionFloor(rings, slot, 1, hasUnseen(rings, slot));
+  if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
+}
+
+function evictToFit(rings: Rings, slot: number, bytes: number, count: number): void {
+  const head = headSeq(rings, slot);
+  const headPosition = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
+  const keepBytes = dataCapacity(rings, slot) - bytes;
+  let target = Math.max(floorSeq(rings, slot), head + 1 - (indexCapacity(rings, slot) - count));
+  while (((headPosition - positionOf(rings, slot, target)) | 0) > keepBytes) target++;
+  if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
+}
+
+function growData(rings: Rings, slot: number): boolean {
+  const oldUnit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
+  const oldOrder = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
+  const order = oldOrder === 0 ? layout.DATA_ORDER_MIN : oldOrder + 1;
+  if (order > layout.RING_ORDER_MAX) return false;
+  const unit = rings.arena.allocate(order);
+  if (unit < 0) return false;
+  const floor = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
+  if (oldOrder !== 0) copyRing(rings.arena, oldUnit, oldOrder, unit, order, floor, keptBytes(rings, slot));
+  replaceBlock(rings, slot, layout.DATA_UNIT_OFFSET, layout.DATA_ORDER_OFFSET, unit, order);
+  return true;
+}
+
+function growIndex(rings: Rings, slot: number): boolean {
+  const oldOrder = rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number;
+  const order = oldOrder === 0 ? layout.INDEX_ORDER_MIN : oldOrder + 1;
+  if (order > layout.RING_ORDER_MAX) return false;
+  const unit = rings.arena.allocate(order);
+  if (unit < 0) return false;
+  const words = rings.arena.words[segmentOf(unit)] as Int32Array;
+  const base = byteOffsetOf(unit) / 4;
+  const mask = 2 ** (order - 2) - 1;
+  const head = headSeq(rings, slot);
+  for (let seq = floorSeq(rings, slot); seq <= head; seq++) {
+    words[base + (seq & mask)] = positionOf(rings, slot, seq);
+  }
+  replaceBlock(rings, slot, layout.INDEX_UNIT_OFFSET, layout.INDEX_ORDER_OFFSET, unit, order);
+  return true;
+}
+
+function replaceBlock(
+  rings: Rings,
+  slot: number,
+  unitOffset: number,
+  orderOffset: number,
+  unit: number,
+  order: number,
+): void {
+  const oldOrder = rings.i32[i32At(slot, orderOffset)] as number;
+  if (oldOrder !== 0) releaseBlock(rings, slot, unitOffset, orderOffset);
+  rings.i32[i32At(slot, unitOffset)] = unit;
+  rings.i32[i32At(slot, orderOffset)] = order;
+}
+
+/** S3: readers that copied from the old place must learn of it before anybody can write there. */
+function releaseBlock(rings: Rings, slot: number, unitOffset: number, orderOffset: number): void {
+  const order = rings.i32[i32At(slot, orderOffset)] as number;
+  if (order === 0) return;
+  Atomics.add(rings.i32, i32At(slot, layout.RING_VERSION_OFFSET), 1);
+  rings.arena.release(rings.i32[i32At(slot, unitOffset)] as number, order);
+  rings.i32[i32At(slot, unitOffset)] = 0;
+  rings.i32[i32At(slot, orderOffset)] = 0;
+}
+
+/** Copies [position, position + length) of a ring to the same positions of a larger one. */
+function copyRing(
+  arena: Arena,
+  fromUnit: number,
+  fromOrder: number,
+  toUnit: number,
+  toOrder: number,
+  position: number,
+  length: number,
+): void {
+  const from = arena.bytes[segmentOf(fromUnit)] as Uint8Array;
+  const to = arena.bytes[segmentOf(toUnit)] as Uint8Array;
+  const fromBase = byteOffsetOf(fromUnit);
+  const toBase = byteOffsetOf(toUnit);
+  const fromMask = 2 ** fromOrder - 1;
+  const toMask = 2 ** toOrder - 1;
+  for (let done = 0; done < length; ) {
+    const fromAt = (position + done) & fromMask;
+    const toAt = (position + done) & toMask;
+    const step = Math.min(length - done, fromMask + 1 - fromAt, toMask + 1 - toAt);
+    to.set(from.subarray(fromBase + fromAt, fromBase + fromAt + step), toBase + toAt);
+    done += step;
+  }
+}

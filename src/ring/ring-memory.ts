@@ -1,0 +1,143 @@
+/**
+ * The inside of one stream's two rings: frames back to back, and an index of where each seq starts.
+ * Every function here is called with the slot's lock held.
+ *
+ * Hot path: no allocation but for growth, no closures.
+ */
+
+import { assert } from '../assert.js';
+import * as layout from './layout.js';
+import type { Rings } from './rings.js';
+import { f64At, i32At } from './rings.js';
+
+/**
+ * While an edge has not yet read the newest events, retention leaves at least this much behind the
+ * head: a policy of "the last 5" must not cut live readers off in every burst. Lack of memory still does.
+ */
+export const LIVE_WINDOW_EVENTS = 1024;
+export const LIVE_WINDOW_BYTES = 256 * 1024;
+
+const UNITS_PER_SEGMENT = layout.SEGMENT_BYTES_MAX / layout.UNIT_BYTES;
+
+export function segmentOf(unit: number): number {
+  return Math.floor(unit / UNITS_PER_SEGMENT);
+}
+
+export function byteOffsetOf(unit: number): number {
+  return (unit % UNITS_PER_SEGMENT) * layout.UNIT_BYTES;
+}
+
+export function floorSeq(rings: Rings, slot: number): number {
+  return rings.f64[f64At(slot, layout.FLOOR_SEQ_OFFSET)] as number;
+}
+
+export function headSeq(rings: Rings, slot: number): number {
+  return rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] as number;
+}
+
+/** Bytes of frames in the ring. */
+export function keptBytes(rings: Rings, slot: number): number {
+  const head = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
+  const floor = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
+  return (head - floor) | 0;
+}
+
+/** Bytes that the data ring can hold; 0 = no ring yet. */
+export function dataCapacity(rings: Rings, slot: number): number {
+  const order = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
+  return order === 0 ? 0 : 2 ** order;
+}
+
+/** Events that the index ring can hold; 0 = no ring yet. */
+export function indexCapacity(rings: Rings, slot: number): number {
+  const order = rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number;
+  return order === 0 ? 0 : 2 ** (order - 2);
+}
+
+/** Byte position of the first byte of `seq`, for floor <= seq <= head + 1. */
+export function positionOf(rings: Rings, slot: number, seq: number): number {
+  if (seq === headSeq(rings, slot) + 1) return rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
+  const unit = rings.i32[i32At(slot, layout.INDEX_UNIT_OFFSET)] as number;
+  const order = rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number;
+  const words = rings.arena.words[segmentOf(unit)] as Int32Array;
+  // `&` takes a seq modulo 2^32 whatever its size, and capacities are powers of two below that.
+  return words[byteOffsetOf(unit) / 4 + (seq & (2 ** (order - 2) - 1))] as number;
+}
+
+/**
+ * The newest seq, from `seq` on, whose frame ends within `bytesMax` of the start of `seq`; at least `seq`
+ * itself, so that one frame larger than the bound still goes out.
+ */
+export function lastWithin(
+  rings: Rings,
+  slot: number,
+  seq: number,
+  lastSeq: number,
+  bytesMax: number,
+): number {
+  const start = positionOf(rings, slot, seq);
+  if (((positionOf(rings, slot, lastSeq + 1) - start) | 0) <= bytesMax) return lastSeq;
+  let low = seq;
+  let high = lastSeq - 1;
+  while (low < high) {
+    const middle = low + Math.ceil((high - low) / 2);
+    if (((positionOf(rings, slot, middle + 1) - start) | 0) <= bytesMax) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Moves the floor up to `seq`; what lies below may then be overwritten (S2). */
+export function evictTo(rings: Rings, slot: number, seq: number): void {
+  const floorAt = f64At(slot, layout.FLOOR_SEQ_OFFSET);
+  const floor = rings.f64[floorAt] as number;
+  const committed = rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number;
+  assert(seq >= floor, 'I9: the floor never goes back');
+  assert(seq <= committed + 1, 'I5: only committed events are evicted');
+  const position = positionOf(rings, slot, seq);
+  rings.f64[floorAt] = seq;
+  const evictedAt = f64At(slot, layout.EVICTED_EVENTS_OFFSET);
+  rings.f64[evictedAt] = (rings.f64[evictedAt] as number) + (seq - floor);
+  Atomics.exchange(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET), position);
+}
+
+/**
+ * The floor that retention asks for: unmoved while no limit is passed twice, else down to the limit
+ * (contract 2.1: at least the limit, never above twice that). `slack` 1 instead of 2 gives the floor
+ * below which nothing has to be kept. `unseen`: an edge has yet to read the newest events.
+ */
+export function retentionFloor(rings: Rings, slot: number, slack: number, unseen: boolean): number {
+  const head = headSeq(rings, slot);
+  const floor = floorSeq(rings, slot);
+  let target = floor;
+  let events = rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] as number;
+  if (events > 0) {
+    if (unseen) events = Math.max(events, LIVE_WINDOW_EVENTS);
+    if (head - floor + 1 > slack * events) target = Math.max(target, head - events + 1);
+  }
+  let bytes = rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] as number;
+  if (bytes > 0) {
+    if (unseen) bytes = Math.max(bytes, LIVE_WINDOW_BYTES);
+    const kept = keptBytes(rings, slot);
+    if (kept > slack * bytes) target = Math.max(target, lastStartBefore(rings, slot, kept - bytes));
+  }
+  return target;
+}
+
+/** Whether an edge has been told of events here that it has not read to the end. */
+export function hasUnseen(rings: Rings, slot: number): boolean {
+  return Atomics.load(rings.i32, i32At(slot, layout.DIRTY_MASK_OFFSET)) !== 0;
+}
+
+/** The newest seq that starts at most `bytes` above the floor, so that all from there on is kept. */
+function lastStartBefore(rings: Rings, slot: number, bytes: number): number {
+  const floorPosition = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
+  let low = floorSeq(rings, slot);
+  let high = headSeq(rings, slot);
+  while (low < high) {
+    const middle = low + Math.ceil((high - low) / 2);
+    if (((positionOf(rings, slot, middle) - floorPosition) | 0) <= bytes) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

@@ -1,0 +1,58 @@
+/**
+ * The shared memory of all streams, attached to by every thread: the slots and the arena, with typed
+ * views made once. The rules of who may touch what are in layout.ts.
+ */
+
+import type { ArenaBuffers } from './arena.js';
+import { Arena, createArena } from './arena.js';
+import * as layout from './layout.js';
+
+/** What a thread needs to attach; sent as worker data. */
+export interface RingsBuffers {
+  readonly slots: SharedArrayBuffer;
+  readonly arena: ArenaBuffers;
+}
+
+/**
+ * Reserves the memory of `streamsMax` slots and of `memoryBytes` for their rings.
+ * Untouched pages cost nothing.
+ */
+export function createRings(options: { streamsMax: number; memoryBytes: number }): RingsBuffers {
+  return {
+    slots: new SharedArrayBuffer(options.streamsMax * layout.STREAM_SLOT_BYTES),
+    arena: createArena(options.memoryBytes),
+  };
+}
+
+/** A stream in shared memory: its slot and the generation that it had when the handle was made (S4). */
+export interface StreamHandle {
+  readonly slot: number;
+  readonly generation: number;
+  readonly epoch: string;
+}
+
+export class Rings {
+  readonly i32: Int32Array;
+  readonly f64: Float64Array;
+  readonly u8: Uint8Array;
+  readonly arena: Arena;
+  readonly slotCount: number;
+
+  constructor(buffers: RingsBuffers) {
+    this.i32 = new Int32Array(buffers.slots);
+    this.f64 = new Float64Array(buffers.slots);
+    this.u8 = new Uint8Array(buffers.slots);
+    this.arena = new Arena(buffers.arena);
+    this.slotCount = buffers.slots.byteLength / layout.STREAM_SLOT_BYTES;
+  }
+}
+
+/** Index of an i32 field in `Rings.i32`. */
+export function i32At(slot: number, offset: number): number {
+  return (slot * layout.STREAM_SLOT_BYTES + offset) / 4;
+}
+
+/** Index of an f64 field in `Rings.f64`. */
+export function f64At(slot: number, offset: number): number {
+  return (slot * layout.STREAM_SLOT_BYTES + offset) / 8;
+}
