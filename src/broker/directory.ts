@@ -1,0 +1,247 @@
+/**
+ * The directory of streams: which name lives in which slot, with which configuration; and what time does to
+ * them, age and time to live. Cold path. Single owner: the coordinator.
+ */
+
+import { assert } from '../assert.js';
+import { makeEpoch } from '../core/epoch.js';
+import { parseStreamConfig, type StreamConfig, sameConfig } from '../core/retention.js';
+import { RequestError } from '../errors.js';
+import {
+  closeStream,
+  openStream,
+  readPositions,
+  removeStream,
+  type StreamPositions,
+  trimBelow,
+  trimToRetention,
+} from '../ring/lifecycle.js';
+import type { Rings } from '../ring/rings.js';
+import type { Wakes } from '../ring/wake-queue.js';
+import { AgeMarks } from './age-marks.js';
+import type { StreamRef } from './edge-stream.js';
+
+export interface DirectoryOptions {
+  readonly rings: Rings;
+  readonly wakes: Wakes;
+  /** What a stream gets that is created without a configuration of its own. */
+  readonly defaults: StreamConfig;
+  readonly streamBytesMax: number;
+  /** Frames that a publish may need at once; a ring keeps room for them beside what retention keeps. */
+  readonly publishBytesMax: number;
+  readonly autoCreate: boolean;
+  readonly now: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+interface Entry {
+  readonly ref: StreamRef;
+  /** Null: the stream keeps its events whatever their age. */
+  readonly marks: AgeMarks | null;
+  /** When somebody was last seen reading. */
+  readAtMs: number;
+}
+
+/** A stream with its positions, as lists and states show it. */
+export interface StreamState {
+  readonly ref: StreamRef;
+  readonly positions: StreamPositions;
+}
+
+const EPOCH_RANDOM_BYTES = 32;
+const AGE_MS_MIN = 1000;
+
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #entries = new Map<string, Entry>();
+  /** Slots of removed streams. */
+  readonly #freeSlots: number[] = [];
+  #usedSlots = 0;
+  /** Events that removed streams had evicted, so that the total never goes back. */
+  #evictedByRemoved = 0;
+  /** Names in order, made when a list is asked for and dropped when the set changes. */
+  #sorted: string[] | null = null;
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Events evicted since the start, over all streams. */
+  get evictedEvents(): number {
+    let evicted = this.#evictedByRemoved;
+    for (const { positions } of this.states()) evicted += positions.evictedEvents;
+    return evicted;
+  }
+
+  find(name: string): StreamRef | null {
+    return this.#entries.get(name)?.ref ?? null;
+  }
+
+  /** Finds a stream, or creates it where that is wanted and the server does so (contract 2.4). */
+  resolve(name: string, create: boolean): StreamRef | null {
+    const found = this.find(name);
+    if (found !== null || !create || !this.#options.autoCreate) return found;
+    return this.#create(name, this.#options.defaults);
+  }
+
+  /**
+   * Creates a stream with a configuration (contract 2.1).
+   * @param json the request's body, parsed; undefined when there was none.
+   * @throws {RequestError} `invalid_config`, `config_conflict`, `too_many_streams`
+   */
+  put(name: string, json: unknown): { ref: StreamRef; created: boolean } {
+    const config = parseStreamConfig(json, this.#options.defaults);
+    this.#checkKeepable(config);
+    const found = this.find(name);
+    if (found === null) return { ref: this.#create(name, config), created: true };
+    if (!sameConfig(found.config, config)) {
+      throw new RequestError('config_conflict', undefined, { config: found.config });
+    }
+    return { ref: found, created: false };
+  }
+
+  /** Ends a stream (contract 2.3). A closed one stays closed. */
+  close(name: string): StreamRef | null {
+    const ref = this.find(name);
+    if (ref === null) return null;
+    closeStream(this.#options.rings, ref, this.#options.now());
+    this.#options.wakes.announce(ref.slot, -1);
+    return ref;
+  }
+
+  /** Removes a stream; its readers get a terminal event (contract 2.3). */
+  remove(name: string): boolean {
+    const entry = this.#entries.get(name);
+    if (entry === undefined) return false;
+    const { ref } = entry;
+    this.#evictedByRemoved += (this.state(name) as StreamState).positions.evictedEvents;
+    assert(removeStream(this.#options.rings, ref), 'S4: the directory holds current handles only');
+    this.#entries.delete(name);
+    this.#sorted = null;
+    this.#freeSlots.push(ref.slot);
+    this.#options.wakes.announce(ref.slot, -1);
+    return true;
+  }
+
+  /** Streams in order of their names, after `after` (contract 2.2). */
+  list(options: { prefix: string; after: string; limit: number }): StreamState[] {
+    this.#sorted ??= [...this.#entries.keys()].sort();
+    const from = later(options.prefix, options.after);
+    const states: StreamState[] = [];
+    for (
+      let i = lowerBound(this.#sorted, from);
+      i < this.#sorted.length && states.length < options.limit;
+      i++
+    ) {
+      const name = this.#sorted[i] as string;
+      if (!name.startsWith(options.prefix)) break;
+      if (name > options.after) states.push(this.state(name) as StreamState);
+    }
+    return states;
+  }
+
+  state(name: string): StreamState | null {
+    const ref = this.find(name);
+    if (ref === null) return null;
+    const positions = readPositions(this.#options.rings, ref);
+    assert(positions !== null, 'S4: the directory holds current handles only');
+    return { ref, positions };
+  }
+
+  *states(): Generator<StreamState> {
+    for (const name of this.#entries.keys()) yield this.state(name) as StreamState;
+  }
+
+  /** Applies age and time to live to all streams. Call it a few times a second. */
+  sweep(): void {
+    const nowMs = this.#options.now();
+    for (const entry of this.#entries.values()) {
+      if (entry.marks !== null) this.#sweepAge(entry, entry.marks, nowMs);
+      if (entry.ref.config.ttlMs > 0) this.#sweepTtl(entry, nowMs);
+    }
+  }
+
+  #sweepAge({ ref }: Entry, marks: AgeMarks, nowMs: number): void {
+    const { head } = (this.state(ref.name) as StreamState).positions;
+    const old = marks.advance(head, nowMs);
+    if (old > 0) trimBelow(this.#options.rings, ref, old + 1);
+    trimToRetention(this.#options.rings, ref);
+  }
+
+  #sweepTtl(entry: Entry, nowMs: number): void {
+    const { name, config } = entry.ref;
+    const { positions } = this.state(name) as StreamState;
+    if (positions.subscribers > 0) entry.readAtMs = nowMs;
+    const usedAtMs = Math.max(entry.readAtMs, positions.lastActivityMs);
+    if (nowMs - usedAtMs >= config.ttlMs) this.remove(name);
+  }
+
+  #create(name: string, config: StreamConfig): StreamRef {
+    const { rings, now, randomBytes } = this.#options;
+    const slot = this.#freeSlots.pop() ?? this.#usedSlots;
+    if (slot >= rings.slotCount) {
+      throw new RequestError('too_many_streams', undefined, { limit: rings.slotCount });
+    }
+    if (slot === this.#usedSlots) this.#usedSlots++;
+    const epoch = makeEpoch(randomBytes(EPOCH_RANDOM_BYTES));
+    const nowMs = now();
+    const handle = openStream(rings, slot, {
+      epoch,
+      config,
+      dataBytesMax: this.#ringBytesMax(config),
+      nowMs,
+    });
+    const ref: StreamRef = { ...handle, name, config };
+    const { ageMs } = config.retention;
+    this.#entries.set(name, { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, readAtMs: nowMs });
+    this.#sorted = null;
+    return ref;
+  }
+
+  /**
+   * How far a stream's ring may grow, a power of two: what retention keeps at least and a publish beside it.
+   * Without a limit by bytes it is all that one stream may take.
+   */
+  #ringBytesMax(config: StreamConfig): number {
+    const { streamBytesMax, publishBytesMax } = this.#options;
+    const ceiling = 2 ** Math.floor(Math.log2(streamBytesMax));
+    const { bytes } = config.retention;
+    if (bytes === 0) return ceiling;
+    return Math.min(ceiling, 2 ** Math.ceil(Math.log2(bytes + publishBytesMax)));
+  }
+
+  /** A promise to keep more than a stream's memory, or to keep it shorter than a sweep, is not made. */
+  #checkKeepable(config: StreamConfig): void {
+    const { bytes, ageMs } = config.retention;
+    const bytesMax = 2 ** Math.floor(Math.log2(this.#options.streamBytesMax)) / 2;
+    if (bytes > bytesMax) {
+      throw new RequestError('invalid_config', `retention.bytes: ${bytes}, expected at most ${bytesMax}`);
+    }
+    if (ageMs > 0 && ageMs < AGE_MS_MIN) {
+      throw new RequestError(
+        'invalid_config',
+        `retention.ageMs: ${ageMs}, expected 0 or at least ${AGE_MS_MIN}`,
+      );
+    }
+  }
+}
+
+function later(a: string, b: string): string {
+  return a < b ? b : a;
+}
+
+/** First index whose name is not below `from`. */
+function lowerBound(sorted: readonly string[], from: string): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((sorted[middle] as string) < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

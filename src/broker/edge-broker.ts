@@ -1,0 +1,310 @@
+/**
+ * The broker on one edge: appends, subscribes, reads pages, and keeps the fan-out going. No sockets, no clock
+ * and no timers of its own: they are handed in.
+ */
+
+import type { FrameBatch } from '../core/sse-frame.js';
+import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
+import { type ParsedEvent, parseFrames } from '../core/sse-parse.js';
+import { APPENDED, Appender } from '../ring/append.js';
+import { Counter, type Counters, LagHistogram } from '../ring/counters.js';
+import { addSubscribers, readPositions, type StreamPositions, trimToRetention } from '../ring/lifecycle.js';
+import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
+import type { Rings } from '../ring/rings.js';
+import type { Wakes } from '../ring/wake-queue.js';
+import { DrainLoop } from './drain-loop.js';
+import type { EdgeStream, Waiter } from './edge-stream.js';
+import { type DirectoryPort, EdgeStreams } from './edge-streams.js';
+import { FanOut } from './fan-out.js';
+import { type Sink, Subscription, type TypeFilter } from './subscription.js';
+
+export interface EdgeBrokerOptions {
+  readonly edge: number;
+  readonly rings: Rings;
+  readonly wakes: Wakes;
+  readonly counters: Counters;
+  readonly directory: DirectoryPort;
+  readonly writeBytesMax: number;
+  readonly pageBytesMax: number;
+  readonly heartbeatIntervalMs: number;
+  /** Unix time, milliseconds. */
+  readonly now: () => number;
+  /** A number from 0 up to 1: spreads heartbeats. */
+  readonly random: () => number;
+  /** Runs the callback after the sockets that are ready now have been read. */
+  readonly defer: (callback: () => void) => void;
+}
+
+/** How far behind the readers of one stream are on this edge, for metrics. */
+export interface StreamLag {
+  readonly name: string;
+  readonly subscribers: number;
+  /** Of the subscriber that is furthest behind, by what was delivered; events. */
+  readonly lagMax: number;
+}
+
+const TICK_MS_MIN = 10;
+const TICK_MS_MAX = 1000;
+const TICKS_PER_HEARTBEAT = 10;
+/** Heartbeats go out after this share of the interval at the earliest, spread over the ticks to its end. */
+const HEARTBEAT_SHARE_MIN = 0.5;
+
+export class EdgeBroker {
+  /** How often `tick` has to be called, milliseconds. */
+  readonly tickIntervalMs: number;
+  readonly streams: EdgeStreams;
+
+  readonly #options: EdgeBrokerOptions;
+  readonly #appender: Appender;
+  readonly #reader: RingReader;
+  readonly #fanOut: FanOut;
+  readonly #loop: DrainLoop;
+  readonly #subscriptions: Subscription[] = [];
+  /** Streams with readers here. */
+  readonly #read = new Set<EdgeStream>();
+  readonly #page = new FrameRun(0);
+  readonly #heartbeatTicks: number;
+  #tick = 0;
+
+  constructor(options: EdgeBrokerOptions) {
+    this.#options = options;
+    this.#appender = new Appender(options.rings);
+    this.#reader = new RingReader(options.rings);
+    this.tickIntervalMs = Math.min(
+      TICK_MS_MAX,
+      Math.max(TICK_MS_MIN, Math.floor(options.heartbeatIntervalMs / TICKS_PER_HEARTBEAT)),
+    );
+    this.#heartbeatTicks = Math.max(2, Math.floor(options.heartbeatIntervalMs / this.tickIntervalMs));
+    this.#fanOut = new FanOut({
+      reader: this.#reader,
+      counters: options.counters,
+      writeBytesMax: options.writeBytesMax,
+      events: { ended: (subscription) => this.#leave(subscription), gone: (stream) => this.#drop(stream) },
+    });
+    this.streams = new EdgeStreams({
+      rings: options.rings,
+      directory: options.directory,
+      replaced: (stream) => this.#fanOut.drain(stream),
+    });
+    this.#loop = new DrainLoop({
+      edge: options.edge,
+      wakes: options.wakes,
+      fanOut: this.#fanOut,
+      streamInSlot: (slot) => this.streams.inSlot(slot),
+      hasMore: (stream) => this.#hasMore(stream),
+      settled: (stream) => this.#settled(stream),
+      defer: options.defer,
+    });
+    this.#loop.schedule();
+  }
+
+  /** Seqs of the batch after `append` said APPENDED; the head after APPEND_HEAD_MISMATCH. */
+  get firstSeq(): number {
+    return this.#appender.firstSeq;
+  }
+
+  get lastSeq(): number {
+    return this.#appender.lastSeq;
+  }
+
+  /** Appends, and has everybody who reads the stream woken. @returns a constant of append.ts. */
+  append(stream: EdgeStream, batch: FrameBatch, ifHeadSeq: number): number {
+    const outcome = this.#appender.append(stream, batch, this.#options.now(), ifHeadSeq);
+    if (outcome === APPENDED && this.#options.wakes.announce(stream.slot, this.#options.edge)) {
+      this.#loop.schedule();
+    }
+    return outcome;
+  }
+
+  /** One consistent view of a stream (I8); null when it was deleted. */
+  positions(stream: EdgeStream): StreamPositions | null {
+    return readPositions(this.#options.rings, stream);
+  }
+
+  /**
+   * Says that somebody is about to read here. From now on every append is announced, so that whoever looks
+   * at the positions next, and registers in the same turn, misses nothing between the two (I8).
+   */
+  expectReader(stream: EdgeStream): void {
+    if (this.#read.has(stream)) return;
+    this.#read.add(stream);
+    this.#options.wakes.addInterest(stream.slot, this.#options.edge);
+  }
+
+  /** Takes `expectReader` back when nobody came of it. */
+  releaseReader(stream: EdgeStream): void {
+    if (stream.hasReaders || !this.#read.delete(stream)) return;
+    this.#options.wakes.removeInterest(stream.slot, this.#options.edge);
+  }
+
+  /** Registers a subscriber that has everything up to `cursor`. After `expectReader`, in the same turn. */
+  subscribe(
+    stream: EdgeStream,
+    options: { sink: Sink; cursor: number; filter: TypeFilter | null; tellUnavailable: boolean },
+  ): Subscription {
+    const subscription = new Subscription({ stream, ...options });
+    const share = HEARTBEAT_SHARE_MIN + (1 - HEARTBEAT_SHARE_MIN) * this.#options.random();
+    subscription.quietTicksMax = Math.max(1, Math.floor(this.#heartbeatTicks * share) - 1);
+    subscription.writtenAtTick = this.#tick;
+    subscription.edgeIndex = this.#subscriptions.length;
+    this.#subscriptions.push(subscription);
+    stream.add(subscription);
+    addSubscribers(this.#options.rings, stream, 1);
+    this.#options.counters.add(Counter.subscribers, 1);
+    this.#loop.activate(stream);
+    return subscription;
+  }
+
+  /** The peer is gone. Nothing is written any more. */
+  unsubscribe(subscription: Subscription): void {
+    if (subscription.state === 'ended') return;
+    subscription.stream.move(subscription, 'ended');
+    this.#leave(subscription);
+  }
+
+  /** The sink has handed on all that was written: what was written is delivered, and it can take more. */
+  drained(subscription: Subscription): void {
+    if (subscription.state !== 'stalled') return;
+    subscription.delivered = subscription.cursor;
+    subscription.stream.move(subscription, 'ready');
+    this.#loop.activate(subscription.stream);
+  }
+
+  /** The sink did not take all of what was written before the subscription began. */
+  stalled(subscription: Subscription): void {
+    if (subscription.state === 'ready') subscription.stream.move(subscription, 'stalled');
+  }
+
+  /** Calls the waiter once there is more than it has. After `expectReader`, in the same turn. */
+  addWaiter(stream: EdgeStream, waiter: Waiter): void {
+    stream.waiters.add(waiter);
+    this.#loop.activate(stream);
+  }
+
+  removeWaiter(stream: EdgeStream, waiter: Waiter): void {
+    if (stream.waiters.delete(waiter)) this.releaseReader(stream);
+  }
+
+  /**
+   * Events after a cursor, at most a page's bytes of frames, or one event if it is larger.
+   * @returns a constant of read.ts, and with READ_OK the events, whose data is valid until the next call.
+   */
+  readEvents(stream: EdgeStream, afterSeq: number): { found: number; events: ParsedEvent[] } {
+    const found = this.#reader.read(stream, afterSeq, this.#options.pageBytesMax, this.#page);
+    return { found, events: found === READ_OK ? parseFrames(this.#page.frames) : [] };
+  }
+
+  /**
+   * The cold path's clock: heartbeats, and readers that eviction passed while they were stalled. Call it every
+   * `tickIntervalMs`.
+   */
+  tick(): void {
+    this.#tick++;
+    this.#loop.tick = this.#tick;
+    this.#loop.schedule();
+    for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
+      const subscription = this.#subscriptions[i] as Subscription;
+      if (subscription.state === 'stalled') this.#checkOvertaken(subscription);
+      else if (this.#tick - subscription.writtenAtTick >= subscription.quietTicksMax)
+        this.#heartbeat(subscription);
+    }
+    this.#options.counters.set(Counter.discardedCopies, this.#reader.discarded);
+  }
+
+  /** Observes every subscriber's lag, and counts those that are stalled. */
+  sampleLag(): void {
+    const { counters } = this.#options;
+    let stalled = 0;
+    for (const stream of this.#read) {
+      if (this.#reader.look(stream) !== READ_OK) continue;
+      const committed = this.#reader.committedSeq;
+      for (const subscription of stream.subscriptions()) {
+        counters.observeLag(LagHistogram.written, committed - subscription.cursor);
+        counters.observeLag(LagHistogram.delivered, committed - subscription.delivered);
+      }
+      stalled += stream.stalled.length;
+    }
+    counters.set(Counter.subscribersStalled, stalled);
+  }
+
+  /** How far behind each stream's readers are. */
+  lags(): StreamLag[] {
+    const lags: StreamLag[] = [];
+    for (const stream of this.#read) {
+      if (this.#reader.look(stream) !== READ_OK) continue;
+      let deliveredMin = this.#reader.committedSeq;
+      for (const subscription of stream.subscriptions()) {
+        deliveredMin = Math.min(deliveredMin, subscription.delivered);
+      }
+      const lagMax = this.#reader.committedSeq - deliveredMin;
+      lags.push({ name: stream.name, subscribers: stream.subscribers, lagMax });
+    }
+    return lags;
+  }
+
+  /** Answers everybody who waits for an event, with what there is. */
+  wakeAllWaiters(): void {
+    for (const stream of [...this.#read]) {
+      for (const waiter of [...stream.waiters]) waiter.wake();
+    }
+  }
+
+  /** Ends all subscriptions that `select` picks, properly, after a last frame. For draining. */
+  endWhere(select: () => boolean, lastFrame: () => string): void {
+    for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
+      if (!select()) continue;
+      const subscription = this.#subscriptions[i] as Subscription;
+      this.unsubscribe(subscription);
+      subscription.sink.end(lastFrame());
+    }
+  }
+
+  get subscriberCount(): number {
+    return this.#subscriptions.length;
+  }
+
+  #checkOvertaken(subscription: Subscription): void {
+    const { stream } = subscription;
+    if (this.#reader.look(stream) !== READ_OK) return;
+    if (subscription.cursor + 1 < this.#reader.floorSeq) {
+      this.#fanOut.endOvertaken(stream, subscription, this.#reader);
+    }
+  }
+
+  #heartbeat(subscription: Subscription): void {
+    const { stream, sink } = subscription;
+    const passedOver = subscription.cursor > subscription.announced;
+    const taken = sink.write(passedOver ? idFrame(stream.epoch, subscription.cursor) : HEARTBEAT);
+    this.#options.counters.add(Counter.heartbeats, 1);
+    subscription.writtenAtTick = this.#tick;
+    subscription.announced = subscription.cursor;
+    if (!taken) this.stalled(subscription);
+  }
+
+  /** Takes a subscription that has ended off the edge. */
+  #leave(subscription: Subscription): void {
+    const last = this.#subscriptions.pop() as Subscription;
+    if (last !== subscription) {
+      this.#subscriptions[subscription.edgeIndex] = last;
+      last.edgeIndex = subscription.edgeIndex;
+    }
+    subscription.edgeIndex = -1;
+    addSubscribers(this.#options.rings, subscription.stream, -1);
+    this.#options.counters.add(Counter.subscribers, -1);
+    this.releaseReader(subscription.stream);
+  }
+
+  #drop(stream: EdgeStream): void {
+    this.streams.forget(stream);
+    this.releaseReader(stream);
+  }
+
+  #hasMore(stream: EdgeStream): boolean {
+    if (this.#reader.look(stream) !== READ_OK) return stream.hasReaders;
+    return this.#reader.committedSeq > stream.drainedSeq || this.#reader.closed !== stream.drainedClosed;
+  }
+
+  #settled(stream: EdgeStream): void {
+    if (stream.trimsAfterReading) trimToRetention(this.#options.rings, stream);
+  }
+}

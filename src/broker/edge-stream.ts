@@ -1,0 +1,88 @@
+/**
+ * A stream as one edge knows it: its handle in shared memory and who reads it here.
+ */
+
+import { assert } from '../assert.js';
+import type { StreamConfig } from '../core/retention.js';
+import { LIVE_WINDOW_BYTES, LIVE_WINDOW_EVENTS } from '../ring/ring-memory.js';
+import type { StreamHandle } from '../ring/rings.js';
+import type { Subscription } from './subscription.js';
+
+/** What the directory says about a stream; travels between threads. */
+export interface StreamRef extends StreamHandle {
+  readonly name: string;
+  readonly config: StreamConfig;
+}
+
+/** Somebody who waits for the next event, once (contract 6, `wait`). */
+export interface Waiter {
+  readonly afterSeq: number;
+  /** Called once, when there is more, or the stream was closed or deleted. */
+  wake(): void;
+}
+
+export class EdgeStream implements StreamHandle {
+  readonly name: string;
+  readonly slot: number;
+  readonly generation: number;
+  readonly epoch: string;
+  /** Whether retention is so tight that readers hold it back; it is applied again when they have read. */
+  readonly trimsAfterReading: boolean;
+
+  readonly ready: Subscription[] = [];
+  readonly stalled: Subscription[] = [];
+  readonly waiters = new Set<Waiter>();
+  /** Whether the fan-out has this stream in its list of those with something to do. */
+  active = false;
+  /** What the last drain saw: the newest committed seq, and whether the stream was closed. */
+  drainedSeq = 0;
+  drainedClosed = false;
+  /** Where in `ready` the fan-out goes on. */
+  nextIndex = 0;
+
+  constructor(ref: StreamRef) {
+    this.name = ref.name;
+    this.slot = ref.slot;
+    this.generation = ref.generation;
+    this.epoch = ref.epoch;
+    const { events, bytes } = ref.config.retention;
+    this.trimsAfterReading =
+      (events > 0 && events < LIVE_WINDOW_EVENTS) || (bytes > 0 && bytes < LIVE_WINDOW_BYTES);
+  }
+
+  get subscribers(): number {
+    return this.ready.length + this.stalled.length;
+  }
+
+  get hasReaders(): boolean {
+    return this.ready.length > 0 || this.stalled.length > 0 || this.waiters.size > 0;
+  }
+
+  *subscriptions(): Generator<Subscription> {
+    yield* this.ready;
+    yield* this.stalled;
+  }
+
+  add(subscription: Subscription): void {
+    this.#listOf(subscription).push(subscription);
+    subscription.listIndex = this.#listOf(subscription).length - 1;
+  }
+
+  /** Moves a subscription to another state, and with it to another list. */
+  move(subscription: Subscription, state: Subscription['state']): void {
+    assert(subscription.state !== 'ended', 'subscription: an ended one stays so');
+    const list = this.#listOf(subscription);
+    const last = list.pop() as Subscription;
+    if (last !== subscription) {
+      list[subscription.listIndex] = last;
+      last.listIndex = subscription.listIndex;
+    }
+    subscription.state = state;
+    subscription.listIndex = -1;
+    if (state !== 'ended') this.add(subscription);
+  }
+
+  #listOf(subscription: Subscription): Subscription[] {
+    return subscription.state === 'ready' ? this.ready : this.stalled;
+  }
+}

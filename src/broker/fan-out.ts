@@ -1,0 +1,271 @@
+/**
+ * Fan-out on one edge: live delivery, a slow reader catching up and a resume are this one path. Write the
+ * bytes from the cursor to the head, as far as the socket takes them.
+ *
+ * Each stream with news is drained once per loop turn. A run of frames is copied out of the ring once and
+ * written to everybody who stands at that cursor; under load the runs grow by themselves.
+ *
+ * Hot path: no allocation per event or write, no await, no closures, no exceptions but for broken invariants.
+ */
+
+import { assert } from '../assert.js';
+import { formatCursor } from '../core/cursor.js';
+import { eventFrame } from '../core/sse-frame.js';
+import { filterFrames } from '../core/sse-parse.js';
+import { Counter, type Counters } from '../ring/counters.js';
+import type { RingReader } from '../ring/read.js';
+import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '../ring/read.js';
+import type { EdgeStream } from './edge-stream.js';
+import { overtakenFrame } from './refusal.js';
+import type { Subscription, TypeFilter } from './subscription.js';
+
+/** A read whose first frame is not the expected one: never happens, and is never passed on. */
+const READ_TORN = -1;
+
+/** Runs kept within a turn, so that readers at a few different cursors still share copies. */
+const RUNS_MAX = 8;
+/** Bytes written in one turn before sockets are looked at again, a few milliseconds' worth. */
+const TURN_BYTES_MAX = 16 * 1024 * 1024;
+/** What a write costs beside its bytes, in bytes: a system call takes about as long as copying this much. */
+const WRITE_COST_BYTES = 8 * 1024;
+
+interface KeptRun {
+  readonly run: FrameRun;
+  /** The run as each filter leaves it, by the filter's key. */
+  readonly filtered: Map<string, Uint8Array>;
+  /** Null: holds nothing of this turn. */
+  stream: EdgeStream | null;
+}
+
+/** What the fan-out tells the edge about. */
+export interface FanOutEvents {
+  /** A subscription is over and was taken off its stream. */
+  ended(subscription: Subscription): void;
+  /** The stream behind the handle is no more, and nobody reads it here any longer. */
+  gone(stream: EdgeStream): void;
+}
+
+export class FanOut {
+  readonly #reader: RingReader;
+  readonly #counters: Counters;
+  readonly #events: FanOutEvents;
+  readonly #writeBytesMax: number;
+  readonly #runs: KeptRun[];
+  #nextRun = 0;
+  #turnBytesLeft = 0;
+  #tick = 0;
+  /** What the last read that gave no run said. */
+  #found = READ_OK;
+
+  constructor(options: {
+    reader: RingReader;
+    counters: Counters;
+    events: FanOutEvents;
+    writeBytesMax: number;
+  }) {
+    this.#reader = options.reader;
+    this.#counters = options.counters;
+    this.#events = options.events;
+    this.#writeBytesMax = options.writeBytesMax;
+    this.#runs = Array.from({ length: RUNS_MAX }, () => ({
+      run: new FrameRun(options.writeBytesMax),
+      filtered: new Map(),
+      stream: null,
+    }));
+  }
+
+  /** Starts a turn: a fresh budget, and nothing remembered of what the rings held in the last. */
+  beginTurn(tick: number): void {
+    this.#turnBytesLeft = TURN_BYTES_MAX;
+    this.#tick = tick;
+    for (const kept of this.#runs) kept.stream = null;
+  }
+
+  get turnIsOver(): boolean {
+    return this.#turnBytesLeft <= 0;
+  }
+
+  /**
+   * Writes to everybody who is ready, until all have what is committed or the turn is over.
+   * @returns true when nobody who is ready is behind.
+   */
+  drain(stream: EdgeStream): boolean {
+    if (this.#reader.look(stream) === READ_GONE) {
+      this.#endDeleted(stream);
+      return true;
+    }
+    const committed = this.#reader.committedSeq;
+    const closed = this.#reader.closed;
+    stream.drainedSeq = committed;
+    stream.drainedClosed = closed;
+    this.#wakeWaiters(stream, committed, closed);
+    while (!this.#pass(stream, committed, closed)) {
+      if (this.turnIsOver) return false;
+    }
+    return true;
+  }
+
+  /**
+   * Looks at each ready subscription once, from where the last turn stopped, so that a turn that ends early
+   * does not starve the later ones (I10).
+   * @returns true when none of them is behind.
+   */
+  #pass(stream: EdgeStream, committed: number, closed: boolean): boolean {
+    const { ready } = stream;
+    let caughtUp = true;
+    for (let visits = ready.length; visits > 0 && ready.length > 0; visits--) {
+      if (stream.nextIndex >= ready.length) stream.nextIndex = 0;
+      const subscription = ready[stream.nextIndex] as Subscription;
+      if (subscription.cursor < committed) {
+        if (this.turnIsOver) return false;
+        if (!this.#advance(stream, subscription)) return false;
+      }
+      if (closed && subscription.state === 'ready' && subscription.cursor === committed) {
+        this.#endClosed(stream, subscription);
+      }
+      if (subscription.state !== 'ready') {
+        // It left the list and another one took its place, which this pass may not visit.
+        caughtUp = false;
+        continue;
+      }
+      if (subscription.cursor < committed) caughtUp = false;
+      stream.nextIndex++;
+    }
+    return caughtUp;
+  }
+
+  /** Tells a reader whose next event is gone, and ends it (contract 4.6, I2). */
+  endOvertaken(
+    stream: EdgeStream,
+    subscription: Subscription,
+    at: { floorSeq: number; committedSeq: number },
+  ): void {
+    this.#counters.add(Counter.overtaken, 1);
+    this.#counters.add(Counter.evictedUndelivered, at.floorSeq - subscription.cursor - 1);
+    this.#counters.add(Counter.unavailableEvicted, 1);
+    this.#end(stream, subscription);
+    if (subscription.tellUnavailable) {
+      subscription.sink.end(overtakenFrame(stream.epoch, subscription.cursor, at));
+    } else {
+      subscription.sink.cut();
+    }
+  }
+
+  /**
+   * One run to one subscription.
+   * @returns false when the stream is gone; the next turn finds that out and ends everybody.
+   */
+  #advance(stream: EdgeStream, subscription: Subscription): boolean {
+    const kept = this.#runAfter(stream, subscription.cursor);
+    if (kept === null) return this.#endUnreadable(stream, subscription);
+    const run = kept.run;
+    assert(
+      run.firstSeq === subscription.cursor + 1,
+      'I1: the seqs written on one connection are consecutive',
+    );
+    subscription.cursor = run.lastSeq;
+    const frames = subscription.filter === null ? run.frames : filtered(kept, subscription.filter);
+    this.#turnBytesLeft -= WRITE_COST_BYTES + frames.length;
+    if (frames.length === 0) {
+      subscription.delivered = run.lastSeq;
+      return true;
+    }
+    subscription.writtenAtTick = this.#tick;
+    const taken = subscription.sink.write(frames);
+    this.#counters.add(Counter.deliveries, run.lastSeq - run.firstSeq + 1);
+    this.#counters.add(Counter.deliveredBytes, frames.length);
+    if (subscription.state !== 'ready') return true; // The write found the connection dead.
+    if (subscription.filter === null) subscription.announced = run.lastSeq;
+    if (taken) {
+      subscription.delivered = run.lastSeq;
+    } else {
+      this.#counters.add(Counter.stalls, 1);
+      stream.move(subscription, 'stalled');
+    }
+    return true;
+  }
+
+  /** The frames after a cursor, read once a turn; null when the ring cannot give them. */
+  #runAfter(stream: EdgeStream, afterSeq: number): KeptRun | null {
+    for (const kept of this.#runs) {
+      if (kept.stream === stream && kept.run.firstSeq === afterSeq + 1) return kept;
+    }
+    const kept = this.#runs[this.#nextRun] as KeptRun;
+    this.#nextRun = (this.#nextRun + 1) % RUNS_MAX;
+    kept.stream = null;
+    this.#found = this.#reader.read(stream, afterSeq, this.#writeBytesMax, kept.run);
+    if (this.#found !== READ_OK) return null;
+    if (!startsWithId(kept.run.frames, stream.epoch, afterSeq + 1)) {
+      this.#found = READ_TORN;
+      return null;
+    }
+    kept.stream = stream;
+    kept.filtered.clear();
+    return kept;
+  }
+
+  /** After a run could not be read: true when that concerned this subscription alone, which has ended. */
+  #endUnreadable(stream: EdgeStream, subscription: Subscription): boolean {
+    assert(this.#found !== READ_CAUGHT_UP, 'I9: committed never goes back');
+    if (this.#found === READ_GONE) return false;
+    if (this.#found === READ_OVERTAKEN) {
+      this.endOvertaken(stream, subscription, this.#reader);
+      return true;
+    }
+    // Cut off rather than given something else (I2); the metric must stay 0.
+    this.#counters.add(Counter.seamViolations, 1);
+    this.#end(stream, subscription);
+    subscription.sink.cut();
+    return true;
+  }
+
+  #endClosed(stream: EdgeStream, subscription: Subscription): void {
+    this.#end(stream, subscription);
+    const cursor = formatCursor(stream.epoch, subscription.cursor);
+    subscription.sink.end(eventFrame('stream_closed', JSON.stringify({ cursor })));
+  }
+
+  #endDeleted(stream: EdgeStream): void {
+    for (const list of [stream.ready, stream.stalled]) {
+      while (list.length > 0) {
+        const subscription = list[list.length - 1] as Subscription;
+        this.#end(stream, subscription);
+        const cursor = formatCursor(stream.epoch, subscription.cursor);
+        subscription.sink.end(eventFrame('stream_deleted', JSON.stringify({ cursor })));
+      }
+    }
+    for (const waiter of [...stream.waiters]) waiter.wake();
+    this.#events.gone(stream);
+  }
+
+  #end(stream: EdgeStream, subscription: Subscription): void {
+    stream.move(subscription, 'ended');
+    this.#events.ended(subscription);
+  }
+
+  #wakeWaiters(stream: EdgeStream, committed: number, closed: boolean): void {
+    if (stream.waiters.size === 0) return;
+    for (const waiter of [...stream.waiters]) {
+      if (closed || committed > waiter.afterSeq) waiter.wake();
+    }
+  }
+}
+
+/** Subscribers with the same filter share its work. */
+function filtered(kept: KeptRun, filter: TypeFilter): Uint8Array {
+  let frames = kept.filtered.get(filter.key);
+  if (frames === undefined) {
+    frames = filterFrames(kept.run.frames, filter.types);
+    kept.filtered.set(filter.key, frames);
+  }
+  return frames;
+}
+
+/** Whether a run begins with `id: <epoch>.<seq>\n`. Checked once a run, not once a write. */
+function startsWithId(frames: Uint8Array, epoch: string, seq: number): boolean {
+  const expected = `id: ${formatCursor(epoch, seq)}\n`;
+  for (let i = 0; i < expected.length; i++) {
+    if (frames[i] !== expected.charCodeAt(i)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,57 @@
+import type { Logger } from '../log.js';
+import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
+import { watchEndSignals } from './signals.js';
+import { printError } from './terminal.js';
+
+export interface RunningBroker {
+  readonly port: number;
+  drain(): Promise<void>;
+  stop(): Promise<void>;
+  readonly failed: Promise<Error>;
+}
+
+/** For a broker that is to end at once, so that a thread which no longer answers cannot keep it alive. */
+const STOP_MS_MAX = 2000;
+
+/**
+ * Lets the broker run until a signal or a failure ends it, and gives the exit code (contract 10, 11). The first signal
+ * drains; a second one does not wait for that.
+ */
+export async function untilEnd(broker: RunningBroker, log: Logger): Promise<number> {
+  // A broken invariant in this thread: the runtime prints it and ends the process, whatever state it is in.
+  process.once('uncaughtExceptionMonitor', (err) => log.fatal({ err }, 'broken'));
+  const signals = watchEndSignals();
+
+  const reason = await Promise.race([signals.first, broker.failed]);
+  if (reason instanceof Error) return fail(broker, reason, log);
+
+  log.info({ signal: reason }, 'draining');
+  const drained = broker.drain().then(() => 'drained' as const, asError);
+  const end = await Promise.race([drained, signals.second, broker.failed]);
+  if (end instanceof Error) return fail(broker, end, log);
+  if (end === 'drained') {
+    log.info('stopped');
+    return EXIT_OK;
+  }
+  printError(`${end} while draining, stopped before all subscribers were sent away`);
+  await stopSoon(broker);
+  return EXIT_FAILED;
+}
+
+async function fail(broker: RunningBroker, err: Error, log: Logger): Promise<number> {
+  log.fatal({ err }, 'failed');
+  await stopSoon(broker);
+  return EXIT_FAILED;
+}
+
+/** Settles when the broker is closed, or cannot be, or takes too long: the process ends next in any case. */
+async function stopSoon(broker: RunningBroker): Promise<void> {
+  await Promise.race([
+    broker.stop().catch(() => undefined),
+    new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX)),
+  ]);
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

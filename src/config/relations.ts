@@ -1,0 +1,66 @@
+import type { Source } from './layer.js';
+import { badValue, type Problem } from './problem.js';
+import type { Config, SettingKey } from './schema.js';
+import { isLoopback } from './text-forms.js';
+import { formatSize } from './units.js';
+
+type SizeKey = 'memory' | 'streamBytesMax' | 'retentionBytes' | 'eventBytesMax' | 'bodyBytesMax';
+
+interface Fit {
+  readonly inner: SizeKey;
+  readonly outer: SizeKey;
+  /** Whether the inner must be less than the outer, and not only at most the same. */
+  readonly isStrict: boolean;
+}
+
+/** What has to fit into what, from the outside inwards, so that one lowered default can lower the next. */
+const FITS: readonly Fit[] = [
+  { inner: 'streamBytesMax', outer: 'memory', isStrict: false },
+  // At the same size a stream could never evict for its policy's sake, only for want of memory.
+  { inner: 'retentionBytes', outer: 'streamBytesMax', isStrict: true },
+  { inner: 'eventBytesMax', outer: 'bodyBytesMax', isStrict: false },
+];
+
+/** The settings in force, and where each came from. */
+export interface Settings {
+  readonly config: Config;
+  readonly sources: Readonly<Record<SettingKey, Source>>;
+}
+
+/**
+ * Lowers each default that does not fit into what was set: `--memory 16MiB` alone is a fair wish, and the default of
+ * one stream's share of it must not stand in the way.
+ */
+export function fitDefaults({ config, sources }: Settings): Config {
+  const fitted: { -readonly [Key in SettingKey]: Config[Key] } = { ...config };
+  for (const fit of FITS) {
+    if (sources[fit.inner] !== 'default' || holds(fit, fitted)) continue;
+    fitted[fit.inner] = fit.isStrict ? Math.floor(fitted[fit.outer] / 2) : fitted[fit.outer];
+  }
+  return fitted;
+}
+
+/** Checks values that are each right against one another. */
+export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
+  const problems = FITS.filter((fit) => !holds(fit, config)).map(({ inner, outer, isStrict }) => {
+    const bound = `${isStrict ? 'less than' : 'at most'} the ${formatSize(config[outer])} of ${whereIs(outer)}`;
+    return badValue(whereIs(inner), formatSize(config[inner]), bound);
+  });
+  if (!config.insecure && !isLoopback(config.host)) {
+    const expected =
+      'a loopback address such as 127.0.0.1, because nobody has to authenticate; ' +
+      'where the network itself keeps strangers out, add --insecure';
+    problems.push(badValue(whereIs('host'), config.host, expected));
+  }
+  return problems;
+}
+
+interface RelationInput {
+  readonly config: Config;
+  /** How the user would find the value again. */
+  whereIs(key: SettingKey): string;
+}
+
+function holds({ inner, outer, isStrict }: Fit, config: Config): boolean {
+  return isStrict ? config[inner] < config[outer] : config[inner] <= config[outer];
+}

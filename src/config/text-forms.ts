@@ -1,0 +1,47 @@
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * Checks on the texts that settings take. They judge form only: whether a host resolves, or a stream exists, is
+ * found out by those who use it.
+ */
+
+const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]{0,62})(\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*$/;
+const WEB_ORIGIN = /^https?:\/\//;
+const OTHER_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/;
+const STREAM_PATTERN = /^([A-Za-z0-9._~:-]{1,200}|[A-Za-z0-9._~:-]{0,200}\*)$/;
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** An IPv4 or IPv6 address, or a host name. */
+export function isHost(host: string): boolean {
+  return isIP(host) !== 0 || HOST_NAME.test(host);
+}
+
+/**
+ * Whether only this machine can reach what listens on the host (contract 9.2). Of names only `localhost` counts:
+ * what any other one resolves to is for somebody else to decide (RFC 6761, section 6.3).
+ */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host);
+  if (family === 0) return host.toLowerCase() === 'localhost';
+  return LOOPBACK.check(host, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/**
+ * `*`, or an origin letter for letter as browsers send it, for it is compared so: no path, no final slash, no default
+ * port. `null` is left out: every sandboxed frame and local file has that one.
+ */
+export function isCorsOrigin(origin: string): boolean {
+  if (origin === '*') return true;
+  // A pattern is not understood, and as a host name it would never match: better refused than silently useless.
+  if (origin.includes('*')) return false;
+  if (!WEB_ORIGIN.test(origin)) return OTHER_ORIGIN.test(origin);
+  return URL.canParse(origin) && new URL(origin).origin === origin;
+}
+
+/** A stream name (contract 2.4), or the beginning of one and a final `*`. */
+export function isStreamPattern(pattern: string): boolean {
+  return STREAM_PATTERN.test(pattern);
+}

@@ -1,0 +1,147 @@
+/**
+ * Every metric of the broker, one sentence each. Labels are of low cardinality; the name of a stream is one only
+ * for the few that are picked.
+ */
+
+import { Counter } from '../ring/counters.js';
+
+interface WordMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge';
+  /** The shared words that it shows, summed over the edges; a label value for each where there are several. */
+  readonly words: number | { readonly label: string; readonly values: Readonly<Record<string, number>> };
+}
+
+/** Metrics that are words in shared memory, summed over the edges. */
+export const WORD_METRICS: readonly WordMetric[] = [
+  word('counter', 'publishes_total', 'Publish requests that appended.', Counter.publishes),
+  word('counter', 'published_events_total', 'Events appended.', Counter.publishedEvents),
+  word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
+  word('counter', 'deliveries_total', 'Events written to subscribers, once for each.', Counter.deliveries),
+  word('counter', 'delivered_bytes_total', 'Bytes of frames written to subscribers.', Counter.deliveredBytes),
+  word('counter', 'pages_total', 'Pages read.', Counter.pages),
+  word(
+    'counter',
+    'heartbeats_total',
+    'Comments and bare ids written to idle subscribers.',
+    Counter.heartbeats,
+  ),
+  {
+    name: 'gapless_resume_attempts_total',
+    help: 'Subscriptions and paged reads begun, by outcome; joined had no cursor.',
+    type: 'counter',
+    words: {
+      label: 'outcome',
+      values: {
+        joined: Counter.joinedLive,
+        live: Counter.resumedLive,
+        ring: Counter.resumedRing,
+        refused: Counter.resumeRefused,
+      },
+    },
+  },
+  {
+    name: 'gapless_resume_unavailable_total',
+    help: 'Refusals to give events after a cursor, by reason, of readers overtaken while connected too.',
+    type: 'counter',
+    words: {
+      label: 'reason',
+      values: {
+        ahead_of_head: Counter.unavailableAheadOfHead,
+        epoch_changed: Counter.unavailableEpochChanged,
+        evicted: Counter.unavailableEvicted,
+        malformed: Counter.unavailableMalformed,
+      },
+    },
+  },
+  word(
+    'counter',
+    'subscribers_overtaken_total',
+    'Subscribers ended because eviction passed them.',
+    Counter.overtaken,
+  ),
+  word(
+    'counter',
+    'evicted_undelivered_events_total',
+    'Events evicted before a connected subscriber had them, once for each: retention is too small.',
+    Counter.evictedUndelivered,
+  ),
+  word('counter', 'subscriber_stalls_total', 'Writes that a socket did not take whole.', Counter.stalls),
+  word(
+    'counter',
+    'seam_violations_total',
+    'Runs of events with a wrong beginning. Must stay 0.',
+    Counter.seamViolations,
+  ),
+  word(
+    'counter',
+    'discarded_copies_total',
+    'Copies out of a ring discarded and made again.',
+    Counter.discardedCopies,
+  ),
+  word('counter', 'http_requests_total', 'Requests received.', Counter.requests),
+  word('counter', 'http_request_errors_total', 'Requests answered with a problem.', Counter.requestErrors),
+  word('counter', 'connections_opened_total', 'Connections accepted.', Counter.connectionsOpened),
+  word(
+    'counter',
+    'connections_refused_total',
+    'Requests refused for too many connections.',
+    Counter.connectionsRefused,
+  ),
+  word('gauge', 'connections', 'Open connections.', Counter.connections),
+  word('gauge', 'subscribers', 'Open subscriptions.', Counter.subscribers),
+  word(
+    'gauge',
+    'subscribers_stalled',
+    'Subscribers whose socket takes nothing now.',
+    Counter.subscribersStalled,
+  ),
+];
+
+export const LOOP_DELAY = {
+  name: 'gapless_event_loop_delay_seconds',
+  help: 'Delay of the event loop over the last second, by edge; quantile 1 is the largest.',
+  words: {
+    '0.5': Counter.loopDelayP50Seconds,
+    '0.99': Counter.loopDelayP99Seconds,
+    '1': Counter.loopDelayMaxSeconds,
+  },
+};
+
+export const SUBSCRIBER_LAG = {
+  name: 'gapless_subscriber_lag_events',
+  help: 'How far subscribers are behind what is committed, sampled each second, by what was written to their socket and by what left the process.',
+};
+
+/** Metrics that are computed when they are asked for. */
+export const COMPUTED = {
+  arenaCapacity: { name: 'gapless_arena_capacity_bytes', help: 'Memory for events, allocated at start.' },
+  arenaUsed: { name: 'gapless_arena_used_bytes', help: 'Memory that rings occupy.' },
+  arenaRefusals: { name: 'gapless_arena_refusals_total', help: 'Times a ring found no memory to grow.' },
+  streams: { name: 'gapless_streams', help: 'Streams.' },
+  retainedEvents: { name: 'gapless_retained_events', help: 'Events that can be read, over all streams.' },
+  retainedBytes: {
+    name: 'gapless_retained_bytes',
+    help: 'Bytes of frames that can be read, over all streams.',
+  },
+  committedEvents: { name: 'gapless_committed_events', help: 'Sum of the committed seqs of all streams.' },
+  headEvents: { name: 'gapless_head_events', help: 'Sum of the head seqs of all streams.' },
+  evictedEvents: { name: 'gapless_evicted_events_total', help: 'Events evicted, over all streams.' },
+} as const;
+
+/** Metrics of the streams that are picked: by the allow-list, and those with the largest lag. */
+export const STREAM_METRICS = {
+  floor: { name: 'gapless_stream_floor', help: 'Lowest seq that can be read.' },
+  committed: { name: 'gapless_stream_committed', help: 'Newest seq that may be seen.' },
+  head: { name: 'gapless_stream_head', help: 'Newest seq.' },
+  subscribers: { name: 'gapless_stream_subscribers', help: 'Open subscriptions.' },
+  lag: {
+    name: 'gapless_stream_lag_events',
+    help: 'Events that the subscriber furthest behind has not been delivered.',
+  },
+} as const;
+
+function word(type: WordMetric['type'], name: string, help: string, words: number): WordMetric {
+  return { name: `gapless_${name}`, help, type, words };
+}

@@ -1,0 +1,35 @@
+/**
+ * Bounds that follow from others, with the reasons.
+ */
+
+import { readFileSync } from 'node:fs';
+import type { Config } from '../config/schema.js';
+
+/** Descriptors that are not connections: files, pipes, the loop's own. */
+const RESERVED_DESCRIPTORS = 128;
+
+/** The worst a body becomes when it is framed: each of its bytes a line break, and each line a `data: ` field. */
+const FRAME_EXPANSION_MAX = 8;
+
+/** Connections that may be open; the setting, or what the process has descriptors for. */
+export function connectionsMax(config: Config): number {
+  const descriptors = descriptorLimit();
+  const possible = descriptors === null ? Number.POSITIVE_INFINITY : descriptors - RESERVED_DESCRIPTORS;
+  return config.connectionsMax === 0 ? possible : Math.min(config.connectionsMax, possible);
+}
+
+/** Bytes of frames that one publish may become. */
+export function frameBytesMax(config: Config): number {
+  return config.bodyBytesMax * FRAME_EXPANSION_MAX + config.batchEventsMax * FRAME_EXPANSION_MAX;
+}
+
+/** The soft limit of open files, where the system says. */
+function descriptorLimit(): number | null {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'utf8');
+    const match = /^Max open files\s+(\d+)/m.exec(limits);
+    return match === null ? null : Number(match[1]);
+  } catch {
+    return null;
+  }
+}

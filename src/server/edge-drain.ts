@@ -1,0 +1,31 @@
+/**
+ * Sending an edge's subscribers away (contract 10): spread over the drain time, each with a jittered `retry:`
+ * and a proper end, so that they resume elsewhere and not all at once.
+ */
+
+import { retryFrame } from '../core/sse-frame.js';
+import type { EdgeServices } from '../transport/edge-services.js';
+import { retryMs } from '../transport/retry.js';
+
+const STEP_MS = 50;
+
+/** Resolves when no subscriber is left. */
+export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
+  edge.draining = true;
+  edge.broker.wakeAllWaiters();
+  let stepsLeft = Math.max(1, Math.floor(drainMs / STEP_MS));
+  return new Promise((resolve) => {
+    const step = (): void => {
+      // An equal share of those who are left, at random: who came early is not sent away first.
+      const share = 1 / stepsLeft;
+      edge.broker.endWhere(
+        () => edge.random() < share,
+        () => retryFrame(retryMs(edge)),
+      );
+      stepsLeft--;
+      if (stepsLeft > 0 && edge.broker.subscriberCount > 0) setTimeout(step, STEP_MS);
+      else resolve();
+    };
+    step();
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * An edge thread as the main thread holds it.
+ */
+
+import { Worker } from 'node:worker_threads';
+import type { StreamLag } from '../broker/edge-broker.js';
+import type { Coordinator } from './coordinator.js';
+import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
+
+/** A scrape does not wait longer for an edge whose loop is busy. */
+const REPORT_MS_MAX = 1000;
+
+export class EdgeThread {
+  /** Resolves when the thread dies or cannot go on. */
+  readonly failed: Promise<Error>;
+
+  readonly #worker: Worker;
+  readonly #coordinator: Coordinator;
+  readonly #waiting = new Map<EdgeMessage['kind'], (message: never) => void>();
+  readonly #reports = new Map<number, (lags: StreamLag[]) => void>();
+  #lastReport = 0;
+  #stopped = false;
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(setup: EdgeSetup, coordinator: Coordinator) {
+    this.#coordinator = coordinator;
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.#worker = new Worker(new URL('./edge.js', import.meta.url), {
+      workerData: setup,
+      name: `edge-${setup.edge}`,
+    });
+    this.#worker.on('message', (message: EdgeMessage) => this.#received(message));
+    this.#worker.on('error', (error) => this.#fail(error));
+    this.#worker.on('exit', (code) => {
+      if (!this.#stopped) this.#fail(new Error(`edge ${setup.edge} ended with code ${code}`));
+    });
+  }
+
+  /** @returns the port that the edge listens on. */
+  async listen(port: number): Promise<number> {
+    const listening = this.#next('listening');
+    const refused = this.#next('listenFailed');
+    this.#send({ kind: 'listen', port });
+    const message = await Promise.race([listening, refused, this.failed]);
+    if (message instanceof Error) throw message;
+    if (message.kind === 'listening') return message.port;
+    throw Object.assign(new Error(`cannot listen on port ${port}`), { code: 'EADDRINUSE' });
+  }
+
+  /** How far behind the readers of each stream are on this edge; empty when the edge is too busy to say. */
+  lags(): Promise<StreamLag[]> {
+    const id = ++this.#lastReport;
+    return new Promise((resolve) => {
+      const late = setTimeout(() => answered([]), REPORT_MS_MAX);
+      const answered = (lags: StreamLag[]): void => {
+        clearTimeout(late);
+        this.#reports.delete(id);
+        resolve(lags);
+      };
+      this.#reports.set(id, answered);
+      this.#send({ kind: 'report', id });
+    });
+  }
+
+  async drain(drainMs: number): Promise<void> {
+    const drained = this.#next('drained');
+    this.#send({ kind: 'drain', drainMs });
+    await drained;
+  }
+
+  /** Has the edge close its sockets and ends the thread. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    const closed = this.#next('stopped');
+    this.#send({ kind: 'stop' });
+    await closed;
+    await this.#worker.terminate();
+  }
+
+  #send(command: EdgeCommand): void {
+    this.#worker.postMessage(command);
+  }
+
+  #next<K extends EdgeMessage['kind']>(kind: K): Promise<Extract<EdgeMessage, { kind: K }>> {
+    return new Promise((resolve) => this.#waiting.set(kind, resolve));
+  }
+
+  #received(message: EdgeMessage): void {
+    switch (message.kind) {
+      case 'question':
+        void this.#coordinator.answer(message).then((answer) => this.#send(answer));
+        break;
+      case 'report':
+        this.#reports.get(message.id)?.(message.lags);
+        break;
+      case 'failed':
+        this.#fail(Object.assign(new Error(message.message), { stack: message.stack }));
+        break;
+      default:
+        this.#waiting.get(message.kind)?.(message as never);
+        this.#waiting.delete(message.kind);
+    }
+  }
+}

@@ -1,0 +1,129 @@
+/**
+ * An edge thread: the broker of this edge, its routes, and the clocks that drive them.
+ */
+
+import uWS, { type us_listen_socket } from 'uWebSockets.js';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { parentPort, workerData } from 'node:worker_threads';
+import { assert } from '../assert.js';
+import { EdgeBroker } from '../broker/edge-broker.js';
+import { FrameBatch } from '../core/sse-frame.js';
+import { createLogger } from '../log.js';
+import { Counter, Counters, countersOfAll } from '../ring/counters.js';
+import { Rings } from '../ring/rings.js';
+import { Wakes } from '../ring/wake-queue.js';
+import { createApp } from '../transport/app.js';
+import { Cors } from '../transport/cors.js';
+import type { EdgeServices } from '../transport/edge-services.js';
+import { connectionsMax, frameBytesMax } from './bounds.js';
+import { drainEdge } from './edge-drain.js';
+import { EdgeLink } from './edge-link.js';
+import type { EdgeCommand, EdgeSetup } from './messages.js';
+
+const SAMPLE_MS = 1000;
+const LOOP_DELAY_RESOLUTION_MS = 10;
+
+assert(parentPort !== null, 'an edge runs in a thread of its own');
+const link = new EdgeLink(parentPort);
+const setup = workerData as EdgeSetup;
+const { config, edge } = setup;
+const log = createLogger({ level: config.logLevel, thread: `edge-${edge}` });
+const rings = new Rings(setup.rings);
+const counters = new Counters(setup.counters, edge);
+const allCounters = countersOfAll(setup.counters);
+
+const broker = new EdgeBroker({
+  edge,
+  rings,
+  wakes: new Wakes(setup.wakes, rings),
+  counters,
+  directory: { resolve: (name, create) => link.ask('resolve', { name, create }) },
+  writeBytesMax: config.writeBytesMax,
+  pageBytesMax: config.pageBytesMax,
+  heartbeatIntervalMs: config.heartbeatIntervalMs,
+  now: Date.now,
+  random: Math.random,
+  defer: setImmediate,
+});
+
+const services: EdgeServices = {
+  broker,
+  coordinator: {
+    put: (name, json) => link.ask('put', { name, config: json }),
+    close: (name) => link.ask('close', { name }),
+    remove: (name) => link.ask('remove', { name }),
+    state: (name) => link.ask('state', { name }),
+    list: (options) => link.ask('list', options),
+    metrics: () => link.ask('metrics', {}),
+  },
+  config,
+  counters,
+  cors: new Cors(config.corsOrigins),
+  log,
+  batch: new FrameBatch(frameBytesMax(config)),
+  random: Math.random,
+  connections: {
+    count: () => allCounters.reduce((sum, block) => sum + block.get(Counter.connections), 0),
+    max: connectionsMax(config),
+  },
+  draining: false,
+};
+
+const app = createApp(services);
+let listening: us_listen_socket | false = false;
+const delay = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
+delay.enable();
+const ticking = setInterval(() => broker.tick(), broker.tickIntervalMs);
+const sampling = setInterval(sample, SAMPLE_MS);
+
+parentPort.on('message', (command: EdgeCommand) => {
+  switch (command.kind) {
+    case 'answer':
+      return link.answered(command);
+    case 'listen':
+      return listen(command.port);
+    case 'report':
+      return link.send({ kind: 'report', id: command.id, lags: broker.lags() });
+    case 'drain':
+      return void drainEdge(services, command.drainMs).then(() => link.send({ kind: 'drained' }));
+    case 'stop':
+      return stop();
+  }
+});
+
+// A thread that dies with sockets open takes the process down without a word; this one says why first.
+process.on('uncaughtException', (error) => {
+  log.fatal({ err: error }, 'edge failed');
+  link.send({ kind: 'failed', message: error.message, stack: error.stack });
+  stop();
+});
+
+function listen(port: number): void {
+  app.listen(config.host, port, (socket) => {
+    listening = socket;
+    if (!socket) link.send({ kind: 'listenFailed' });
+    else link.send({ kind: 'listening', port: uWS.us_socket_local_port(socket) });
+  });
+}
+
+function sample(): void {
+  broker.sampleLag();
+  // What is recorded is the time between two ticks of a timer; what is over its interval is delay.
+  const seconds = (nanoseconds: number): number =>
+    Math.max(0, nanoseconds / 1e9 - LOOP_DELAY_RESOLUTION_MS / 1e3);
+  counters.set(Counter.loopDelayP50Seconds, seconds(delay.percentile(50)));
+  counters.set(Counter.loopDelayP99Seconds, seconds(delay.percentile(99)));
+  counters.set(Counter.loopDelayMaxSeconds, seconds(delay.max));
+  delay.reset();
+}
+
+/** Closes everything, or the end of the thread would abort the process. */
+function stop(): void {
+  clearInterval(ticking);
+  clearInterval(sampling);
+  delay.disable();
+  if (listening) uWS.us_listen_socket_close(listening);
+  listening = false;
+  app.close();
+  link.send({ kind: 'stopped' });
+}

@@ -1,0 +1,68 @@
+/**
+ * What the coordinator and the edges say to each other. Cold path: nothing here is sent per event.
+ */
+
+import type { StreamState } from '../broker/directory.js';
+import type { StreamLag } from '../broker/edge-broker.js';
+import type { StreamRef } from '../broker/edge-stream.js';
+import type { Config } from '../config/schema.js';
+import type { ErrorCode } from '../errors.js';
+import type { RingsBuffers } from '../ring/rings.js';
+
+/** What an edge thread is started with. */
+export interface EdgeSetup {
+  readonly edge: number;
+  readonly config: Config;
+  readonly rings: RingsBuffers;
+  readonly wakes: SharedArrayBuffer;
+  readonly counters: SharedArrayBuffer;
+}
+
+/** Questions of an edge, and what the answer to each is. */
+export interface Questions {
+  resolve: { ask: { name: string; create: boolean }; answer: StreamRef | null };
+  put: { ask: { name: string; config: unknown }; answer: { ref: StreamRef; created: boolean } };
+  close: { ask: { name: string }; answer: StreamRef | null };
+  remove: { ask: { name: string }; answer: boolean };
+  state: { ask: { name: string }; answer: StreamState | null };
+  list: { ask: { prefix: string; after: string; limit: number }; answer: StreamState[] };
+  metrics: { ask: Record<string, never>; answer: { contentType: string; text: string } };
+}
+
+export type Topic = keyof Questions;
+
+export interface Question<T extends Topic = Topic> {
+  readonly kind: 'question';
+  readonly id: number;
+  readonly topic: T;
+  readonly ask: Questions[T]['ask'];
+}
+
+export interface Answer {
+  readonly kind: 'answer';
+  readonly id: number;
+  readonly value?: unknown;
+  readonly error?: {
+    readonly code: ErrorCode;
+    readonly detail: string | undefined;
+    readonly extra: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** From the coordinator. */
+export type EdgeCommand =
+  | Answer
+  | { readonly kind: 'listen'; readonly port: number }
+  | { readonly kind: 'report'; readonly id: number }
+  | { readonly kind: 'drain'; readonly drainMs: number }
+  | { readonly kind: 'stop' };
+
+/** From an edge. */
+export type EdgeMessage =
+  | Question
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'listenFailed' }
+  | { readonly kind: 'report'; readonly id: number; readonly lags: StreamLag[] }
+  | { readonly kind: 'drained' }
+  | { readonly kind: 'stopped' }
+  | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined };

@@ -1,0 +1,134 @@
+/**
+ * The routes of one edge: which path and method goes where, and what is said where nothing is (contract 8).
+ */
+
+import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp } from 'uWebSockets.js';
+import { isStreamName } from '../core/stream-name.js';
+import { RequestError } from '../errors.js';
+import { Counter } from '../ring/counters.js';
+import type { PageFormat } from '../wire/page.js';
+import { negotiate } from './accept.js';
+import type { EdgeServices } from './edge-services.js';
+import { Exchange } from './exchange.js';
+import { readPage } from './page.js';
+import { publish } from './publish.js';
+import { Query } from './query.js';
+import { retryAfterSeconds } from './retry.js';
+import { closeStream, createStream, deleteStream, listStreams, showHead, showState } from './stream-admin.js';
+import { subscribe } from './subscribe.js';
+import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
+
+const EVENT_STREAM = 'text/event-stream';
+const FORMATS: Readonly<Record<string, PageFormat>> = {
+  'application/json': 'json',
+  'application/x-ndjson': 'ndjson',
+  'application/msgpack': 'msgpack',
+};
+/** What a stream can be read as; the first is for clients that do not mind. */
+const READABLE_TYPES = [...Object.keys(FORMATS), EVENT_STREAM];
+
+const STREAMS = '/v1/streams';
+const STREAM = '/v1/streams/:stream';
+const STATE = '/v1/streams/:stream/state';
+const CLOSE = '/v1/streams/:stream/close';
+
+/** Which methods a path has, for `Allow`. The first pattern that fits decides. */
+const METHODS: readonly (readonly [RegExp, string])[] = [
+  [/^\/v1\/streams$/, 'GET'],
+  [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
+  [/^\/v1\/streams\/[^/]+\/state$/, 'GET'],
+  [/^\/v1\/streams\/[^/]+\/close$/, 'POST'],
+  [/^\/(healthz|readyz|metrics)?$/, 'GET'],
+];
+
+type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
+
+/** Builds the app of one edge; it listens when it is told to. */
+export function createApp(edge: EdgeServices): TemplatedApp {
+  const app = uWS.App();
+  const route = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
+    const exchange = new Exchange(edge, res, req);
+    void exchange.run(() => {
+      if (edge.connections.count() > edge.connections.max) throw tooManyConnections(edge);
+      return handler(exchange, req);
+    });
+  };
+  const named = (handler: (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void) =>
+    route((exchange, req) => handler(exchange, streamName(req), req));
+
+  app.post(STREAM, (res, req) => publish(edge, res, req));
+  app.get(STREAM, named(readStream));
+  app.head(STREAM, named(showHead));
+  app.put(
+    STREAM,
+    named((exchange, name, req) => createStream(exchange, req, name)),
+  );
+  app.del(STREAM, named(deleteStream));
+  app.get(
+    STREAMS,
+    route((exchange, req) => listStreams(exchange, new Query(req.getQuery()))),
+  );
+  app.get(STATE, named(showState));
+  app.post(CLOSE, named(closeStream));
+  app.get(
+    '/healthz',
+    route((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n')),
+  );
+  app.get('/readyz', route(showReady));
+  app.get('/metrics', route(showMetrics));
+  app.get(
+    '/',
+    route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE)),
+  );
+  app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
+  app.any('/*', route(refusePath));
+
+  app.filter((_res, change) => countConnection(edge, change as number));
+  return app;
+}
+
+function countConnection({ counters }: EdgeServices, change: number): void {
+  counters.add(Counter.connections, change);
+  if (change > 0) counters.add(Counter.connectionsOpened, change);
+}
+
+function readStream(exchange: Exchange, name: string, req: HttpRequest): Promise<void> | void {
+  if (req.getHeader('upgrade') !== '') {
+    throw new RequestError('not_implemented', 'WebSocket is not part of this version');
+  }
+  const type = negotiate(req.getHeader('accept'), READABLE_TYPES);
+  if (type === null) {
+    throw new RequestError('not_acceptable', `available: ${READABLE_TYPES.join(', ')}`);
+  }
+  const query = new Query(req.getQuery());
+  if (type === EVENT_STREAM) return subscribe(exchange, req, name, query);
+  return readPage(exchange, name, FORMATS[type] as PageFormat, query);
+}
+
+function showReady(exchange: Exchange): void {
+  if (exchange.edge.draining) throw new RequestError('draining');
+  exchange.send(200, { 'Content-Type': 'text/plain' }, 'ready\n');
+}
+
+async function showMetrics(exchange: Exchange): Promise<void> {
+  const { contentType, text } = await exchange.edge.coordinator.metrics();
+  exchange.send(200, { 'Content-Type': contentType }, text);
+}
+
+function refusePath(_exchange: Exchange, req: HttpRequest): void {
+  const path = req.getUrl();
+  const known = METHODS.find(([pattern]) => pattern.test(path));
+  if (known === undefined) throw new RequestError('not_found');
+  throw new RequestError('method_not_allowed', undefined, {}, { Allow: `${known[1]}, OPTIONS` });
+}
+
+function streamName(req: HttpRequest): string {
+  const name = req.getParameter(0);
+  if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
+  return name;
+}
+
+function tooManyConnections(edge: EdgeServices): RequestError {
+  edge.counters.add(Counter.connectionsRefused, 1);
+  return new RequestError('too_many_connections', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
+}

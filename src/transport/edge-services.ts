@@ -1,0 +1,39 @@
+/**
+ * What the routes of one edge work with.
+ */
+
+import type { StreamState } from '../broker/directory.js';
+import type { EdgeBroker } from '../broker/edge-broker.js';
+import type { StreamRef } from '../broker/edge-stream.js';
+import type { Config } from '../config/schema.js';
+import type { FrameBatch } from '../core/sse-frame.js';
+import type { Logger } from '../log.js';
+import type { Counters } from '../ring/counters.js';
+import type { Cors } from './cors.js';
+
+/** The coordinator's side of the API, asked over a message port. */
+export interface Coordinator {
+  put(name: string, config: unknown): Promise<{ ref: StreamRef; created: boolean }>;
+  close(name: string): Promise<StreamRef | null>;
+  remove(name: string): Promise<boolean>;
+  state(name: string): Promise<StreamState | null>;
+  list(options: { prefix: string; after: string; limit: number }): Promise<StreamState[]>;
+  metrics(): Promise<{ contentType: string; text: string }>;
+}
+
+export interface EdgeServices {
+  readonly broker: EdgeBroker;
+  readonly coordinator: Coordinator;
+  readonly config: Config;
+  readonly counters: Counters;
+  readonly cors: Cors;
+  readonly log: Logger;
+  /** Frames of the publish at hand; reused, for a publish is decoded and appended without a pause. */
+  readonly batch: FrameBatch;
+  /** A number from 0 up to 1, for jitter. */
+  readonly random: () => number;
+  /** Open connections over all edges, and how many there may be. */
+  readonly connections: { count(): number; readonly max: number };
+  /** Set while the broker goes down (contract 10). */
+  draining: boolean;
+}

@@ -1,0 +1,113 @@
+/**
+ * One request and its answer. The library's request object lives only while its handler runs, so what is
+ * needed later is read at once; its response object may not be touched after the peer is gone.
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { RequestError } from '../errors.js';
+import { Counter } from '../ring/counters.js';
+import type { EdgeServices } from './edge-services.js';
+
+const STATUS_TEXT: Readonly<Record<number, string>> = {
+  200: '200 OK',
+  201: '201 Created',
+  204: '204 No Content',
+  400: '400 Bad Request',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  406: '406 Not Acceptable',
+  409: '409 Conflict',
+  410: '410 Gone',
+  412: '412 Precondition Failed',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  501: '501 Not Implemented',
+  503: '503 Service Unavailable',
+  507: '507 Insufficient Storage',
+};
+
+export type Headers = Readonly<Record<string, string>>;
+
+export class Exchange {
+  readonly res: HttpResponse;
+  readonly edge: EdgeServices;
+  readonly #origin: string;
+  /** The peer is gone, or was answered. */
+  #done = false;
+  #watching = false;
+  #gone: (() => void) | null = null;
+
+  constructor(edge: EdgeServices, res: HttpResponse, req: HttpRequest) {
+    this.edge = edge;
+    this.res = res;
+    this.#origin = edge.cors.enabled ? req.getHeader('origin') : '';
+    edge.counters.add(Counter.requests, 1);
+  }
+
+  get done(): boolean {
+    return this.#done;
+  }
+
+  /** Must be called by a handler that returns before it has answered. */
+  watch(): void {
+    if (this.#watching) return;
+    this.#watching = true;
+    this.res.onAborted(() => {
+      this.#done = true;
+      this.#gone?.();
+    });
+  }
+
+  /** Has `gone` called when the peer goes away before it is answered. After `watch`. */
+  onGone(gone: () => void): void {
+    this.#gone = gone;
+  }
+
+  /** Answers with a whole body. Does nothing when the peer is gone. */
+  send(status: number, headers: Headers, body: string | Uint8Array, options?: { close: boolean }): void {
+    this.answer(status, headers, (res) => res.end(body, options?.close ?? false));
+  }
+
+  sendJson(status: number, value: unknown, headers: Headers = {}): void {
+    this.send(status, { 'Content-Type': 'application/json', ...headers }, JSON.stringify(value));
+  }
+
+  /** Writes the head of an answer and leaves the rest to `finish`. */
+  answer(status: number, headers: Headers, finish: (res: HttpResponse) => void): void {
+    if (this.#done) return;
+    this.#done = true;
+    this.res.cork(() => {
+      this.res.writeStatus(STATUS_TEXT[status] as string);
+      for (const name in headers) this.res.writeHeader(name, headers[name] as string);
+      this.edge.cors.writeHeaders(this.res, this.#origin);
+      finish(this.res);
+    });
+  }
+
+  /** Answers with a problem (contract 8). What is no RequestError is a fault of ours and goes on as one. */
+  fail(error: unknown, options?: { close: boolean }): void {
+    if (!(error instanceof RequestError)) throw error;
+    this.edge.counters.add(Counter.requestErrors, 1);
+    const headers = {
+      'Content-Type': 'application/problem+json',
+      'Cache-Control': 'no-store',
+      ...error.headers,
+    };
+    this.send(error.status, headers, JSON.stringify(error.problem()), options);
+  }
+
+  /** Runs a handler to its end, whether it answers at once or later. */
+  async run(handler: () => Promise<void> | void): Promise<void> {
+    try {
+      const later = handler();
+      if (later === undefined) return;
+      this.watch();
+      await later;
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * POST /v1/streams/{stream} (contract 3).
+ *
+ * Hot path: a body in one piece to a stream that this edge knows is decoded, framed, appended and answered
+ * within the request's own handler.
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import type { EdgeStream } from '../broker/edge-stream.js';
+import { formatCursor, parseCursor } from '../core/cursor.js';
+import { isStreamName } from '../core/stream-name.js';
+import { RequestError } from '../errors.js';
+import * as append from '../ring/append.js';
+import { Counter } from '../ring/counters.js';
+import { decodePublish } from '../wire/publish-body.js';
+import type { EdgeServices } from './edge-services.js';
+import { Exchange } from './exchange.js';
+import { readBody } from './request-body.js';
+
+/** How often a stream may be deleted under a publish before that is an error. */
+const TRIES_MAX = 3;
+
+interface Publish {
+  readonly name: string;
+  readonly contentType: string;
+  readonly eventType: string | null;
+  /** The raw `Gapless-If-Head`; empty: the publisher does not care. */
+  readonly ifHead: string;
+}
+
+export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest): void {
+  const exchange = new Exchange(edge, res, req);
+  const eventType = req.getHeader('gapless-event');
+  const request: Publish = {
+    name: req.getParameter(0),
+    contentType: req.getHeader('content-type'),
+    eventType: eventType === '' ? null : eventType,
+    ifHead: req.getHeader('gapless-if-head'),
+  };
+  exchange.watch();
+  readBody(res, edge.config.bodyBytesMax, (body) => {
+    try {
+      if (body === null) throw bodyTooLarge(edge, request);
+      receive(exchange, request, body);
+    } catch (error) {
+      // The rest of a body that is too large is not waited for.
+      exchange.fail(error, { close: body === null });
+    }
+  });
+}
+
+function receive(exchange: Exchange, request: Publish, body: Uint8Array): void {
+  const { edge } = exchange;
+  if (!isStreamName(request.name)) throw new RequestError('invalid_stream_name');
+  decode(edge, request, body);
+  const stream = edge.broker.streams.known(request.name);
+  if (stream !== null && tryAppend(exchange, request, stream, body.length)) return;
+  // The library takes the body back when this returns.
+  const kept = body.slice();
+  void exchange.run(() => appendUnknown(exchange, request, kept));
+}
+
+/** The first publish that this edge sees to a stream: the directory knows where it is, or makes it. */
+async function appendUnknown(exchange: Exchange, request: Publish, body: Uint8Array): Promise<void> {
+  const { edge } = exchange;
+  for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+    const stream = await edge.broker.streams.resolve(request.name, request.ifHead === '');
+    if (exchange.done) return;
+    if (stream === null)
+      throw request.ifHead === '' ? new RequestError('stream_not_found') : headMismatch(null);
+    decode(edge, request, body);
+    if (tryAppend(exchange, request, stream, body.length)) return;
+  }
+  throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
+}
+
+function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
+  decodePublish(request.contentType, body, request.eventType, edge.config, edge.batch);
+}
+
+/** Appends what `edge.batch` holds. @returns false when the handle is old. */
+function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
+  const { broker, batch, counters } = exchange.edge;
+  const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
+  switch (broker.append(stream, batch, ifHeadSeq)) {
+    case append.APPENDED:
+      counters.add(Counter.publishes, 1);
+      counters.add(Counter.publishedEvents, batch.count);
+      counters.add(Counter.publishedBytes, bodyBytes);
+      answer(exchange, stream.epoch, broker.firstSeq, broker.lastSeq);
+      return true;
+    case append.APPEND_GONE:
+      return false;
+    case append.APPEND_CLOSED:
+      throw new RequestError('stream_closed', undefined, {
+        cursor: formatCursor(stream.epoch, broker.lastSeq),
+      });
+    case append.APPEND_HEAD_MISMATCH:
+      throw headMismatch(formatCursor(stream.epoch, broker.lastSeq));
+    case append.APPEND_NO_MEMORY:
+      throw new RequestError('insufficient_memory');
+    default:
+      throw new RequestError(batch.count === 1 ? 'event_too_large' : 'batch_too_large');
+  }
+}
+
+/** The seq that `Gapless-If-Head` names in this stream (contract 3.5). */
+function expectedHead(exchange: Exchange, request: Publish, stream: EdgeStream): number {
+  const cursor = parseCursor(request.ifHead);
+  if (cursor === null) throw new RequestError('malformed', 'Gapless-If-Head is not a cursor');
+  if (cursor.epoch === stream.epoch) return cursor.seq;
+  const positions = exchange.edge.broker.positions(stream);
+  throw headMismatch(positions === null ? null : formatCursor(stream.epoch, positions.head));
+}
+
+function answer(exchange: Exchange, epoch: string, first: number, last: number): void {
+  exchange.send(
+    200,
+    { 'Content-Type': 'application/json', 'Gapless-Cursor': formatCursor(epoch, last) },
+    `{"epoch":"${epoch}","first":${first},"last":${last}}`,
+  );
+}
+
+function headMismatch(head: string | null): RequestError {
+  return new RequestError(
+    'head_mismatch',
+    undefined,
+    { head },
+    head === null ? {} : { 'Gapless-Cursor': head },
+  );
+}
+
+function bodyTooLarge(edge: EdgeServices, request: Publish): RequestError {
+  const { bodyBytesMax } = edge.config;
+  return new RequestError(
+    'body_too_large',
+    `to ${request.name.slice(0, 200)}: expected at most ${bodyBytesMax} bytes`,
+  );
+}

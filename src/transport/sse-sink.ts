@@ -1,0 +1,81 @@
+/**
+ * A subscriber's SSE response as a sink. The library never refuses a write: what the kernel does not take it
+ * buffers without bound, and says so by returning false. So nothing is written after that until it reports
+ * that its buffer is empty (I7).
+ *
+ * Hot path: `write` allocates nothing. There are as many of these as connections, so they hold little.
+ */
+
+import type { HttpResponse } from 'uWebSockets.js';
+import type { EdgeBroker } from '../broker/edge-broker.js';
+import type { Sink, Subscription } from '../broker/subscription.js';
+
+// Handed to `corkedWrite` by assignment: a closure per write would be garbage per write.
+let response: HttpResponse;
+let chunk: Uint8Array | string;
+let taken = false;
+
+// Uncorked, one write is three system calls.
+function corkedWrite(): void {
+  taken = response.write(chunk);
+}
+
+export class SseSink implements Sink {
+  readonly #res: HttpResponse;
+  readonly #broker: EdgeBroker;
+  #subscription: Subscription | null = null;
+  #open = true;
+  /** Registered on the first stall: most connections never have one. */
+  #watchesWritable = false;
+
+  constructor(res: HttpResponse, broker: EdgeBroker) {
+    this.#res = res;
+    this.#broker = broker;
+    res.onAborted(() => this.#closed());
+  }
+
+  /** False once the peer is gone. */
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  attach(subscription: Subscription): void {
+    this.#subscription = subscription;
+  }
+
+  write(frames: Uint8Array | string): boolean {
+    if (!this.#open) return false;
+    response = this.#res;
+    chunk = frames;
+    this.#res.cork(corkedWrite);
+    if (!taken && this.#open) this.#watchWritable();
+    return taken;
+  }
+
+  end(lastFrame?: string): void {
+    if (!this.#open) return;
+    this.#open = false;
+    // The connection goes too: it was for this stream, and a client that comes back may be sent elsewhere.
+    this.#res.cork(() => this.#res.end(lastFrame, true));
+  }
+
+  cut(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#res.close();
+  }
+
+  #watchWritable(): void {
+    if (this.#watchesWritable) return;
+    this.#watchesWritable = true;
+    this.#res.onWritable(() => {
+      if (this.#subscription !== null) this.#broker.drained(this.#subscription);
+      return true;
+    });
+  }
+
+  #closed(): void {
+    this.#open = false;
+    if (this.#subscription !== null) this.#broker.unsubscribe(this.#subscription);
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Streams as things: create, list, look at, close, delete (contract 2). Cold path: the coordinator answers.
+ */
+
+import type { HttpRequest } from 'uWebSockets.js';
+import type { StreamState } from '../broker/directory.js';
+import type { StreamRef } from '../broker/edge-stream.js';
+import { formatCursor } from '../core/cursor.js';
+import { RequestError } from '../errors.js';
+import type { Exchange } from './exchange.js';
+import type { Query } from './query.js';
+import { readBody } from './request-body.js';
+import { positionHeaders } from './subscribe.js';
+
+const CONFIG_BYTES_MAX = 16 * 1024;
+const LIST_LIMIT_ABSENT = 100;
+const LIST_LIMIT_MAX = 1000;
+
+/** PUT /v1/streams/{stream} (2.1). */
+export function createStream(exchange: Exchange, req: HttpRequest, name: string): Promise<void> {
+  const type = (req.getHeader('content-type').split(';')[0] as string).trim().toLowerCase();
+  exchange.watch();
+  return new Promise((resolve, reject) => {
+    readBody(exchange.res, CONFIG_BYTES_MAX, (body) => {
+      putBody(exchange, name, type, body).then(resolve, reject);
+    });
+  });
+}
+
+async function putBody(
+  exchange: Exchange,
+  name: string,
+  type: string,
+  body: Uint8Array | null,
+): Promise<void> {
+  if (body === null) throw new RequestError('body_too_large', `expected at most ${CONFIG_BYTES_MAX} bytes`);
+  const config = body.length === 0 ? undefined : parseJson(type, body);
+  const { ref, created } = await exchange.edge.coordinator.put(name, config);
+  exchange.sendJson(created ? 201 : 200, describe(ref), { 'Gapless-Epoch': ref.epoch });
+}
+
+function parseJson(type: string, body: Uint8Array): unknown {
+  if (type !== '' && type !== 'application/json' && type !== 'application/x-www-form-urlencoded') {
+    throw new RequestError('unsupported_type', 'expected application/json');
+  }
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    throw new RequestError('invalid_body', 'expected a JSON object');
+  }
+}
+
+/** GET /v1/streams (2.2). */
+export async function listStreams(exchange: Exchange, query: Query): Promise<void> {
+  const limit = query.count('limit', { min: 1, max: LIST_LIMIT_MAX, absent: LIST_LIMIT_ABSENT });
+  const prefix = query.get('prefix') ?? '';
+  const after = query.get('after') ?? '';
+  exchange.watch();
+  const states = await exchange.edge.coordinator.list({ prefix, after, limit: limit + 1 });
+  const shown = states.slice(0, limit);
+  const next = states.length > limit ? (shown.at(-1) as StreamState).ref.name : null;
+  exchange.sendJson(200, { streams: shown.map(state), next }, { 'Cache-Control': 'no-store' });
+}
+
+/** GET /v1/streams/{stream}/state (2.2). */
+export async function showState(exchange: Exchange, name: string): Promise<void> {
+  exchange.watch();
+  const found = await exchange.edge.coordinator.state(name);
+  if (found === null) throw new RequestError('stream_not_found');
+  exchange.sendJson(200, state(found), { 'Cache-Control': 'no-store' });
+}
+
+/** HEAD /v1/streams/{stream} (2.2). */
+export async function showHead(exchange: Exchange, name: string): Promise<void> {
+  exchange.watch();
+  const found = await exchange.edge.coordinator.state(name);
+  if (found === null) {
+    exchange.answer(404, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody(0));
+    return;
+  }
+  const { positions } = found;
+  const headers = {
+    'Cache-Control': 'no-store',
+    ...positionHeaders(positions),
+    'Gapless-Cursor': formatCursor(positions.epoch, positions.committed),
+    'Gapless-Closed': String(positions.closed),
+  };
+  exchange.answer(200, headers, (res) => res.endWithoutBody(0));
+}
+
+/** POST /v1/streams/{stream}/close (2.3). */
+export async function closeStream(exchange: Exchange, name: string): Promise<void> {
+  exchange.watch();
+  const ref = await exchange.edge.coordinator.close(name);
+  const found = ref === null ? null : await exchange.edge.coordinator.state(name);
+  if (found === null) throw new RequestError('stream_not_found');
+  const cursor = formatCursor(found.positions.epoch, found.positions.head);
+  exchange.sendJson(200, { cursor, closed: true }, { 'Gapless-Cursor': cursor });
+}
+
+/** DELETE /v1/streams/{stream} (2.3). */
+export async function deleteStream(exchange: Exchange, name: string): Promise<void> {
+  exchange.watch();
+  if (!(await exchange.edge.coordinator.remove(name))) throw new RequestError('stream_not_found');
+  exchange.answer(204, {}, (res) => res.endWithoutBody());
+}
+
+function describe(ref: StreamRef): Record<string, unknown> {
+  return { name: ref.name, epoch: ref.epoch, ...ref.config };
+}
+
+function state({ ref, positions }: StreamState): Record<string, unknown> {
+  const { floor, committed, head, bytes, subscribers, closed } = positions;
+  return { ...describe(ref), floor, logFloor: null, committed, head, bytes, subscribers, closed };
+}
