@@ -1,10 +1,20 @@
 import type { Config } from '../config/schema.js';
 import { createLogger, type Logger } from '../log.js';
+import type { RunningBroker } from '../server/start-broker.js';
 import type { Command } from './command.js';
 import { EXIT_FAILED } from './exit-code.js';
 import { loadSettings, settingsHelp } from './settings.js';
 import { printError, refuse } from './terminal.js';
-import { type RunningBroker, untilEnd } from './until-end.js';
+import { untilEnd } from './until-end.js';
+
+/** What the system says about an address that cannot be listened on. */
+const LISTEN_FAILURES: ReadonlyMap<string, string> = new Map([
+  ['EACCES', 'not permitted'],
+  ['EADDRINUSE', 'the port is in use'],
+  ['EADDRNOTAVAIL', 'not an address of this machine'],
+  ['EAI_AGAIN', 'the name cannot be looked up'],
+  ['ENOTFOUND', 'there is no such name'],
+]);
 
 export const serveCommand: Command = {
   name: 'serve',
@@ -34,8 +44,7 @@ async function start(config: Config, log: Logger): Promise<RunningBroker | undef
   try {
     // Loaded here and not above: the commands that only print need no native code, and where its binary is missing
     // this is the place to say so.
-    const BROKER: string = '../server/start-broker.js';
-    const { startBroker } = await import(BROKER);
+    const { startBroker } = await import('../server/start-broker.js');
     return await startBroker(config, log);
   } catch (error) {
     printError(explainStart(error, config, log));
@@ -43,11 +52,11 @@ async function start(config: Config, log: Logger): Promise<RunningBroker | undef
   }
 }
 
-/** One line for the user. What the user cannot have caused is logged with its stack as well. */
+/** One line for the user. What another address or port would not cure is logged with its stack as well. */
 function explainStart(error: unknown, { host, port }: Config, log: Logger): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (code === 'EADDRINUSE') return `cannot listen on ${address(host, port)}: the port is in use`;
-  if (code !== undefined) return `cannot listen on ${address(host, port)}: ${message}`;
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const reason = LISTEN_FAILURES.get(code);
+  if (reason !== undefined) return `cannot listen on ${address(host, port)}: ${reason}`;
   log.fatal({ err: error }, 'cannot start');
   return `cannot start: ${message}`;
 }

@@ -1,14 +1,8 @@
 import type { Logger } from '../log.js';
+import type { RunningBroker } from '../server/start-broker.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { watchEndSignals } from './signals.js';
 import { printError } from './terminal.js';
-
-export interface RunningBroker {
-  readonly port: number;
-  drain(): Promise<void>;
-  stop(): Promise<void>;
-  readonly failed: Promise<Error>;
-}
 
 /** For a broker that is to end at once, so that a thread which no longer answers cannot keep it alive. */
 const STOP_MS_MAX = 2000;

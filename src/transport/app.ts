@@ -8,12 +8,12 @@ import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { PageFormat } from '../wire/page.js';
 import { negotiate } from './accept.js';
+import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
 import { readPage } from './page.js';
 import { publish } from './publish.js';
 import { Query } from './query.js';
-import { retryAfterSeconds } from './retry.js';
 import { closeStream, createStream, deleteStream, listStreams, showHead, showState } from './stream-admin.js';
 import { subscribe } from './subscribe.js';
 import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
@@ -49,7 +49,7 @@ export function createApp(edge: EdgeServices): TemplatedApp {
   const route = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
     const exchange = new Exchange(edge, res, req);
     void exchange.run(() => {
-      if (edge.connections.count() > edge.connections.max) throw tooManyConnections(edge);
+      admit(edge);
       return handler(exchange, req);
     });
   };
@@ -126,9 +126,4 @@ function streamName(req: HttpRequest): string {
   const name = req.getParameter(0);
   if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
   return name;
-}
-
-function tooManyConnections(edge: EdgeServices): RequestError {
-  edge.counters.add(Counter.connectionsRefused, 1);
-  return new RequestError('too_many_connections', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
 }

@@ -96,7 +96,9 @@ export class Exchange {
       'Cache-Control': 'no-store',
       ...error.headers,
     };
-    this.send(error.status, headers, JSON.stringify(error.problem()), options);
+    // Where there are too many connections, this one is not kept for the next request.
+    const close = options?.close === true || error.code === 'too_many_connections';
+    this.send(error.status, headers, JSON.stringify(error.problem()), { close });
   }
 
   /** Runs a handler to its end, whether it answers at once or later. */

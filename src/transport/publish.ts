@@ -13,6 +13,7 @@ import { RequestError } from '../errors.js';
 import * as append from '../ring/append.js';
 import { Counter } from '../ring/counters.js';
 import { decodePublish } from '../wire/publish-body.js';
+import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
 import { readBody } from './request-body.js';
@@ -40,6 +41,7 @@ export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest)
   exchange.watch();
   readBody(res, edge.config.bodyBytesMax, (body) => {
     try {
+      admit(edge);
       if (body === null) throw bodyTooLarge(edge, request);
       receive(exchange, request, body);
     } catch (error) {
