@@ -4,8 +4,8 @@ import type { Config } from './config/schema.js';
 export type { Logger };
 
 /**
- * Fields that carry what must never be logged: credentials, and what publishers send. Nobody here passes them on
- * purpose; this covers a request or an error that is logged whole.
+ * Fields that carry what must never be logged: credentials, and what publishers send. Nobody here passes them
+ * on purpose; this covers a request or an error that is logged whole.
  */
 const SECRET_FIELDS = ['authorization', 'cookie', 'access_token', 'token', 'data', 'body'];
 
@@ -16,8 +16,8 @@ export interface LoggerOptions {
 }
 
 /**
- * A logger of JSON lines on standard output, one for each thread. Lines are written before the call returns: the last
- * one before an exit is the one that explains it.
+ * A logger of JSON lines on standard output, one for each thread. Lines are written before the call returns:
+ * the last one before an exit is the one that explains it.
  */
 export function createLogger({ level, thread }: LoggerOptions): Logger {
   return pino(

@@ -42,10 +42,10 @@ async function serve(config: Config): Promise<number> {
 
 async function start(config: Config, log: Logger): Promise<RunningBroker | undefined> {
   try {
-    // Loaded here and not above: the commands that only print need no native code, and where its binary is missing
-    // this is the place to say so.
+    // Loaded here and not above: the commands that only print need no native code, and where its binary is
+    // missing this is the place to say so.
     const { startBroker } = await import('../server/start-broker.js');
-    return await startBroker(config, log);
+    return await startBroker(config);
   } catch (error) {
     printError(explainStart(error, config, log));
     return undefined;

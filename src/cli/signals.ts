@@ -8,8 +8,8 @@ export interface EndSignals {
 }
 
 /**
- * Under `npm start` one Ctrl-C arrives twice: the terminal sends it to all of its processes, and npm passes its own on.
- * Nobody presses it again on purpose within this time.
+ * Under `npm start` one Ctrl-C arrives twice: the terminal sends it to all of its processes, and npm passes
+ * its own on. Nobody presses it again on purpose within this time.
  */
 const SAME_KEYPRESS_MS = 500;
 

@@ -8,20 +8,19 @@ import { printError } from './terminal.js';
 const STOP_MS_MAX = 2000;
 
 /**
- * Lets the broker run until a signal or a failure ends it, and gives the exit code (contract 10, 11). The first signal
- * drains; a second one does not wait for that.
+ * Lets the broker run until a signal or a failure ends it, and gives the exit code (contract 10, 11). The
+ * first signal drains; a second one does not wait for that.
  */
 export async function untilEnd(broker: RunningBroker, log: Logger): Promise<number> {
-  // A broken invariant in this thread: the runtime prints it and ends the process, whatever state it is in.
-  process.once('uncaughtExceptionMonitor', (err) => log.fatal({ err }, 'broken'));
+  const failed = Promise.race([broker.failed, nextUncaughtError()]);
   const signals = watchEndSignals();
 
-  const reason = await Promise.race([signals.first, broker.failed]);
+  const reason = await Promise.race([signals.first, failed]);
   if (reason instanceof Error) return fail(broker, reason, log);
 
   log.info({ signal: reason }, 'draining');
   const drained = broker.drain().then(() => 'drained' as const, asError);
-  const end = await Promise.race([drained, signals.second, broker.failed]);
+  const end = await Promise.race([drained, signals.second, failed]);
   if (end instanceof Error) return fail(broker, end, log);
   if (end === 'drained') {
     log.info('stopped');
@@ -44,6 +43,15 @@ async function stopSoon(broker: RunningBroker): Promise<void> {
     broker.stop().catch(() => undefined),
     new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX)),
   ]);
+}
+
+/**
+ * A broken invariant in this thread. The process must end, but with its sockets closed: a thread that is torn
+ * down with open ones aborts it, and what is seen then is the abort and not the reason. A second error ends
+ * it all the same.
+ */
+function nextUncaughtError(): Promise<Error> {
+  return new Promise((resolve) => process.once('uncaughtException', (thrown) => resolve(asError(thrown))));
 }
 
 function asError(reason: unknown): Error {

@@ -6,7 +6,9 @@ const KEYS_BY_VARIABLE: ReadonlyMap<string, SettingKey> = new Map(
   SETTINGS.map((setting) => [setting.env, setting.key]),
 );
 
-/** Reads the variables that begin with `GAPLESS_`; one that names no setting is refused as a flag would be. */
+/**
+ * Reads the variables that begin with `GAPLESS_`; one that names no setting is refused as a flag would be.
+ */
 export function readEnvironment(env: Readonly<Record<string, string | undefined>>): Layer {
   const given = new Map<SettingKey, Given>();
   const problems: Problem[] = [];
@@ -27,8 +29,8 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
 }
 
 /**
- * Kubernetes describes a Service named `gapless` to every pod in such variables, `GAPLESS_PORT` among them. Nobody
- * would guess from "unknown variable" where they come from.
+ * Kubernetes describes a Service named `gapless` to every pod in such variables, `GAPLESS_PORT` among them.
+ * Nobody would guess from "unknown variable" where they come from.
  */
 function isServiceLink(name: string, value: string): boolean {
   if (/_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name)) return true;

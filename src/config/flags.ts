@@ -12,8 +12,8 @@ interface Flag {
 const FLAGS: ReadonlyMap<string, Flag> = new Map(SETTINGS.flatMap(flagsOf));
 
 /**
- * Reads `--name value`, `--name=value`, `--switch` and `--no-switch`. The last of a flag wins, so that a script's flags
- * can be overridden behind them; those of a list add up.
+ * Reads `--name value`, `--name=value`, `--switch` and `--no-switch`. The last of a flag wins, so that a
+ * script's flags can be overridden behind them; those of a list add up.
  */
 export function readFlags(argv: readonly string[]): Layer {
   const given = new Map<SettingKey, Given>();

@@ -140,7 +140,10 @@ export function list({
   };
 }
 
-/** Values other than text, and text that cannot be read, pass as they are: the schema behind then refuses them. */
+/**
+ * Values other than text, and text that cannot be read, pass as they are: the schema behind then refuses
+ * them.
+ */
 function fromText(read: (text: string) => unknown): (value: unknown) => unknown {
   return (value) => (typeof value === 'string' ? (read(value) ?? value) : value);
 }

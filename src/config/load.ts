@@ -11,8 +11,9 @@ export type LoadedConfig =
   | { readonly outcome: 'refused'; readonly problems: readonly Problem[] };
 
 /**
- * Puts the settings together: a flag wins over the environment, the environment over the config file, the file over the
- * default. Refused with every problem there is, also those of values that another one overrides (contract 11).
+ * Puts the settings together: a flag wins over the environment, the environment over the config file, the
+ * file over the default. Refused with every problem there is, also those of values that another one overrides
+ * (contract 11).
  */
 export function loadConfig(
   argv: readonly string[],

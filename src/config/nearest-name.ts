@@ -1,7 +1,10 @@
 /** Names are short, and so is the list of them; anything longer is no typing mistake. */
 const NAME_LENGTH_MAX = 64;
 
-/** The known name that is most like the given one, or undefined where none is close enough to be what was meant. */
+/**
+ * The known name that is most like the given one, or undefined where none is close enough to be what was
+ * meant.
+ */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > NAME_LENGTH_MAX) return undefined;
   let nearest: string | undefined;
@@ -18,8 +21,8 @@ export function nearestName(name: string, known: readonly string[]): string | un
 }
 
 /**
- * Letters to insert, delete, replace, or swap with their neighbour to get from one text to the other (optimal string
- * alignment). `beforeLast` and `last` are the two rows of the table that the next one depends on.
+ * Letters to insert, delete, replace, or swap with their neighbour to get from one text to the other (optimal
+ * string alignment). `beforeLast` and `last` are the two rows of the table that the next one depends on.
  */
 function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];

@@ -9,6 +9,7 @@ export interface Problem {
 }
 
 const QUOTED_LENGTH_MAX = 80;
+const CONTROL = /\p{Cc}/gu;
 
 export function badValue(where: string, value: unknown, expected: string): Problem {
   return { where, message: `${quote(value)}, expected ${expected}` };
@@ -27,11 +28,15 @@ interface UnknownName {
   readonly what: 'flag' | 'variable' | 'key' | 'command';
 }
 
+/** One line, which no control character of what was given can turn into something else at a terminal. */
 export function formatProblem({ where, message }: Problem): string {
-  return `${where}: ${message}`;
+  return `${where}: ${message}`.replace(
+    CONTROL,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
-/** JSON, so that a control character cannot reach a terminal, and cut, so that a pasted file does not fill it. */
+/** As JSON, which tells 8080 from "8080", and cut, so that a pasted file does not fill the screen. */
 function quote(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length <= QUOTED_LENGTH_MAX ? text : `${text.slice(0, QUOTED_LENGTH_MAX)}…`;

@@ -28,8 +28,8 @@ export interface Settings {
 }
 
 /**
- * Lowers each default that does not fit into what was set: `--memory 16MiB` alone is a fair wish, and the default of
- * one stream's share of it must not stand in the way.
+ * Lowers each default that does not fit into what was set: `--memory 16MiB` alone is a fair wish, and the
+ * default of one stream's share of it must not stand in the way.
  */
 export function fitDefaults({ config, sources }: Settings): Config {
   const fitted: { -readonly [Key in SettingKey]: Config[Key] } = { ...config };

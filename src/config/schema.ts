@@ -2,8 +2,8 @@ import { choice, type Kind, list, onOff, path, size, text, time, wholeNumber } f
 import { isCorsOrigin, isHost, isStreamPattern } from './text-forms.js';
 
 /**
- * Every setting of the broker, in the order in which people read about them. Flags, environment variables, keys of the
- * config file, validation, usage text and the README's table all come from here (contract 11).
+ * Every setting of the broker, in the order in which people read about them. Flags, environment variables,
+ * keys of the config file, validation, usage text and the README's table all come from here (contract 11).
  */
 
 const KIB = 1024;
@@ -101,7 +101,9 @@ const DEFINITIONS = {
     group: 'Streams',
     kind: size({ min: 0, max: GIB }),
     default: 4 * MIB,
-    doc: 'Newest bytes that a stream keeps at least; at twice as many it evicts. 0 sets no such limit. The default is lowered where a stream has not the memory for it.',
+    doc:
+      'Newest bytes that a stream keeps at least; at twice as many it evicts. 0 sets no such limit. ' +
+      'The default is lowered where a stream has not the memory for it.',
   }),
   retentionAgeMs: define({
     group: 'Streams',
@@ -218,8 +220,8 @@ type Definitions = typeof DEFINITIONS;
 export type SettingKey = keyof Definitions;
 
 /**
- * The settings in force: plain data, so that it can be handed to worker threads. Sizes are bytes, and times are
- * milliseconds.
+ * The settings in force: plain data, so that it can be handed to worker threads. Sizes are bytes, and times
+ * are milliseconds.
  */
 export type Config = {
   readonly [Key in SettingKey]: Definitions[Key] extends Definition<infer T> ? T : never;

@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * Checks on the texts that settings take. They judge form only: whether a host resolves, or a stream exists, is
- * found out by those who use it.
+ * Checks on the texts that settings take. They judge form only: whether a host resolves, or a stream exists,
+ * is found out by those who use it.
  */
 
 const HOST_NAME = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9-]{0,62})(\.[A-Za-z0-9][A-Za-z0-9-]{0,62})*$/;
@@ -20,8 +20,8 @@ export function isHost(host: string): boolean {
 }
 
 /**
- * Whether only this machine can reach what listens on the host (contract 9.2). Of names only `localhost` counts:
- * what any other one resolves to is for somebody else to decide (RFC 6761, section 6.3).
+ * Whether only this machine can reach what listens on the host (contract 9.2). Of names only `localhost`
+ * counts: what any other one resolves to is for somebody else to decide (RFC 6761, section 6.3).
  */
 export function isLoopback(host: string): boolean {
   const family = isIP(host);
@@ -30,12 +30,13 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * `*`, or an origin letter for letter as browsers send it, for it is compared so: no path, no final slash, no default
- * port. `null` is left out: every sandboxed frame and local file has that one.
+ * `*`, or an origin letter for letter as browsers send it, for it is compared so: no path, no final slash, no
+ * default port. `null` is left out: every sandboxed frame and local file has that one.
  */
 export function isCorsOrigin(origin: string): boolean {
   if (origin === '*') return true;
-  // A pattern is not understood, and as a host name it would never match: better refused than silently useless.
+  // A pattern is not understood, and as a host name it would never match: better refused than silently
+  // useless.
   if (origin.includes('*')) return false;
   if (!WEB_ORIGIN.test(origin)) return OTHER_ORIGIN.test(origin);
   return URL.canParse(origin) && new URL(origin).origin === origin;

@@ -1,4 +1,7 @@
-/** Breaks a text at its spaces into lines of at most so many characters; a longer word stands alone in its line. */
+/**
+ * Breaks a text at its spaces into lines of at most so many characters; a longer word stands alone in its
+ * line.
+ */
 export function wrap(text: string, lengthMax: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -47,7 +47,10 @@ export class FrameBatch {
   #eventLineSize = 0;
   #type: string | null = null;
 
-  /** @param bytesMax bound of the framed bytes of one batch; above it a push throws `batch_too_large`. */
+  /**
+   * @param bytesMax bound of the framed bytes of one batch; above it a push throws {@link RequestError}
+   *   `batch_too_large`, or `event_too_large` when it is the first event alone.
+   */
   constructor(bytesMax: number) {
     assert(bytesMax > 0 && bytesMax <= 0xffff_ffff, 'a batch is addressed with 32 bits');
     this.#bytesMax = bytesMax;
@@ -123,7 +126,8 @@ export class FrameBatch {
 
   #growBytes(size: number): void {
     if (size > this.#bytesMax) {
-      throw new RequestError('batch_too_large', `the framed batch exceeds ${this.#bytesMax} bytes`, {
+      const code = this.count === 0 ? 'event_too_large' : 'batch_too_large';
+      throw new RequestError(code, `more than ${this.#bytesMax} bytes when framed`, {
         limit: this.#bytesMax,
       });
     }

@@ -38,14 +38,14 @@ export class EdgeThread {
     });
   }
 
-  /** @returns the port that the edge listens on. */
-  async listen(port: number): Promise<number> {
+  /** @throws an error with the code EADDRINUSE when the edge cannot have the port. */
+  async listen(port: number): Promise<void> {
     const listening = this.#next('listening');
     const refused = this.#next('listenFailed');
     this.#send({ kind: 'listen', port });
     const message = await Promise.race([listening, refused, this.failed]);
     if (message instanceof Error) throw message;
-    if (message.kind === 'listening') return message.port;
+    if (message.kind === 'listening') return;
     throw Object.assign(new Error(`cannot listen on port ${port}`), { code: 'EADDRINUSE' });
   }
 

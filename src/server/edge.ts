@@ -101,8 +101,7 @@ process.on('uncaughtException', (error) => {
 function listen(port: number): void {
   app.listen(config.host, port, (socket) => {
     listening = socket;
-    if (!socket) link.send({ kind: 'listenFailed' });
-    else link.send({ kind: 'listening', port: uWS.us_socket_local_port(socket) });
+    link.send({ kind: socket ? 'listening' : 'listenFailed' });
   });
 }
 

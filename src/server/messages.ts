@@ -60,7 +60,7 @@ export type EdgeCommand =
 /** From an edge. */
 export type EdgeMessage =
   | Question
-  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'listening' }
   | { readonly kind: 'listenFailed' }
   | { readonly kind: 'report'; readonly id: number; readonly lags: StreamLag[] }
   | { readonly kind: 'drained' }

@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto';
 import { Directory } from '../broker/directory.js';
 import type { Config } from '../config/schema.js';
-import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll, createCounters } from '../ring/counters.js';
 import { createRings, Rings } from '../ring/rings.js';
@@ -13,7 +12,7 @@ import { createWakes, Wakes } from '../ring/wake-queue.js';
 import { frameBytesMax } from './bounds.js';
 import { Coordinator } from './coordinator.js';
 import { EdgeThread } from './edge-thread.js';
-import { assertPortFree } from './port-probe.js';
+import { claimPort } from './free-port.js';
 
 /** How often age and time to live are applied, milliseconds. */
 const SWEEP_MS = 250;
@@ -29,8 +28,8 @@ export interface RunningBroker {
 }
 
 /** @throws an error whose `code` is that of the system when the address cannot be listened on. */
-export async function startBroker(config: Config, _log: Logger): Promise<RunningBroker> {
-  await assertPortFree(config.host, config.port);
+export async function startBroker(config: Config): Promise<RunningBroker> {
+  const port = await claimPort(config.host, config.port);
   const buffers = {
     rings: createRings({ streamsMax: config.streamsMax, memoryBytes: config.memory }),
     wakes: createWakes(config.threads, config.streamsMax),
@@ -53,12 +52,17 @@ export async function startBroker(config: Config, _log: Logger): Promise<Running
   }
 
   const failed = Promise.race(threads.map((thread) => thread.failed));
-  const port = await listen(threads, config);
   const sweeping = setInterval(() => directory.sweep(), SWEEP_MS);
   const stop = async (): Promise<void> => {
     clearInterval(sweeping);
     await Promise.all(threads.map((thread) => thread.stop()));
   };
+  try {
+    await Promise.all(threads.map((thread) => thread.listen(port)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   return {
     port,
     failed,
@@ -89,11 +93,4 @@ function createDirectory(config: Config, rings: Rings, wakes: Wakes): Directory 
     now: Date.now,
     randomBytes,
   });
-}
-
-/** The first edge settles the port where any will do; the others share it. */
-async function listen([first, ...others]: readonly EdgeThread[], config: Config): Promise<number> {
-  const port = await (first as EdgeThread).listen(config.port);
-  await Promise.all(others.map((thread) => thread.listen(port)));
-  return port;
 }
