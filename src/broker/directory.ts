@@ -4,7 +4,7 @@
  */
 
 import { assert } from '../assert.js';
-import { makeEpoch } from '../core/epoch.js';
+import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import { parseStreamConfig, type StreamConfig, sameConfig } from '../core/retention.js';
 import { RequestError } from '../errors.js';
 import {
@@ -48,7 +48,6 @@ export interface StreamState {
   readonly positions: StreamPositions;
 }
 
-const EPOCH_RANDOM_BYTES = 32;
 const AGE_MS_MIN = 1000;
 
 export class Directory {
@@ -187,7 +186,7 @@ export class Directory {
       throw new RequestError('too_many_streams', undefined, { limit: rings.slotCount });
     }
     if (slot === this.#usedSlots) this.#usedSlots++;
-    const epoch = makeEpoch(randomBytes(EPOCH_RANDOM_BYTES));
+    const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
     const nowMs = now();
     const handle = openStream(rings, slot, {
       epoch,

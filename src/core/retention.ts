@@ -66,20 +66,16 @@ export function sameConfig(a: StreamConfig, b: StreamConfig): boolean {
 }
 
 /**
- * How many of the oldest events may go, when `count` are kept. Eviction waits until twice the limit is kept and then
- * goes down to the limit in one step, so that the floor moves seldom and at least the limit always stays.
+ * How many of the oldest events, or bytes, have to go (contract 2.1). Eviction waits until more than twice the limit
+ * is kept and then goes down to the limit in one step, so that the floor moves seldom and at least the limit stays.
  */
-export function eventsToTrim({ count, retention }: { count: number; retention: Retention }): number {
-  return excess(count, retention.events);
-}
-
-/** How many of the oldest bytes may go, when `bytes` are kept: the same rule, and only whole events may go for it. */
-export function bytesExcess({ bytes, retention }: { bytes: number; retention: Retention }): number {
-  return excess(bytes, retention.bytes);
-}
-
-function excess(kept: number, limit: number): number {
+export function mustGo(kept: number, limit: number): number {
   return limit > 0 && kept > 2 * limit ? kept - limit : 0;
+}
+
+/** How many of the oldest events, or bytes, may go where room is wanted: what the limit does not ask to keep. */
+export function mayGo(kept: number, limit: number): number {
+  return limit > 0 && kept > limit ? kept - limit : 0;
 }
 
 /** Collects what is wrong, so that one answer can name it all. */

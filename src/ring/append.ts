@@ -5,6 +5,7 @@
  */
 
 import { assert } from '../assert.js';
+import { mustGo } from '../core/retention.js';
 import type { FrameBatch } from '../core/sse-frame.js';
 import { IdLine } from '../core/sse-frame.js';
 import * as layout from './layout.js';
@@ -81,7 +82,7 @@ export class Appender {
 
     // Whoever reads here has not been told of this batch yet.
     const unseen = Atomics.load(rings.i32, i32At(slot, layout.INTEREST_MASK_OFFSET)) !== 0;
-    const target = retentionFloor(rings, slot, 2, unseen);
+    const target = retentionFloor(rings, slot, mustGo, unseen);
     if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
     return APPENDED;
   }

@@ -4,7 +4,7 @@
  */
 
 import { assert } from '../assert.js';
-import type { StreamConfig } from '../core/retention.js';
+import { mustGo, type StreamConfig } from '../core/retention.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
 import { releaseRings } from './ring-growth.js';
@@ -83,7 +83,7 @@ export function removeStream(rings: Rings, stream: StreamHandle): boolean {
 /** Brings a stream within its retention by events and bytes. */
 export function trimToRetention(rings: Rings, stream: StreamHandle): void {
   locked(rings, stream, () => {
-    const target = retentionFloor(rings, stream.slot, 2, hasUnseen(rings, stream.slot));
+    const target = retentionFloor(rings, stream.slot, mustGo, hasUnseen(rings, stream.slot));
     if (target > floorSeq(rings, stream.slot)) evictTo(rings, stream.slot, target);
   });
 }

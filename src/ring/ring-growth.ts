@@ -6,6 +6,7 @@
  */
 
 import { assert } from '../assert.js';
+import { mayGo } from '../core/retention.js';
 import type { Arena } from './arena.js';
 import * as layout from './layout.js';
 import {
@@ -72,7 +73,7 @@ function dataBytesMax(rings: Rings, slot: number): number {
 
 /** Before a ring doubles, what no limit asks to keep goes. Age is the coordinator's: it is not known here. */
 function evictSuperfluous(rings: Rings, slot: number): void {
-  const target = retentionFloor(rings, slot, 1, hasUnseen(rings, slot));
+  const target = retentionFloor(rings, slot, mayGo, hasUnseen(rings, slot));
   if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
 }
 

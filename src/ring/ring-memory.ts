@@ -102,26 +102,23 @@ export function evictTo(rings: Rings, slot: number, seq: number): void {
 }
 
 /**
- * The floor that retention asks for: unmoved while no limit is passed twice, else down to the limit
- * (contract 2.1: at least the limit, never above twice that). `slack` 1 instead of 2 gives the floor
- * below which nothing has to be kept. `unseen`: an edge has yet to read the newest events.
+ * The floor that retention asks for. `rule` is mustGo, or mayGo where room is wanted; it applies to events and to
+ * bytes, whole events only. `unseen`: an edge has yet to read the newest events.
  */
-export function retentionFloor(rings: Rings, slot: number, slack: number, unseen: boolean): number {
-  const head = headSeq(rings, slot);
+export function retentionFloor(
+  rings: Rings,
+  slot: number,
+  rule: (kept: number, limit: number) => number,
+  unseen: boolean,
+): number {
   const floor = floorSeq(rings, slot);
-  let target = floor;
-  let events = rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] as number;
-  if (events > 0) {
-    if (unseen) events = Math.max(events, LIVE_WINDOW_EVENTS);
-    if (head - floor + 1 > slack * events) target = Math.max(target, head - events + 1);
-  }
-  let bytes = rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] as number;
-  if (bytes > 0) {
-    if (unseen) bytes = Math.max(bytes, LIVE_WINDOW_BYTES);
-    const kept = keptBytes(rings, slot);
-    if (kept > slack * bytes) target = Math.max(target, lastStartBefore(rings, slot, kept - bytes));
-  }
-  return target;
+  let eventsLimit = rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] as number;
+  let bytesLimit = rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] as number;
+  if (unseen && eventsLimit > 0) eventsLimit = Math.max(eventsLimit, LIVE_WINDOW_EVENTS);
+  if (unseen && bytesLimit > 0) bytesLimit = Math.max(bytesLimit, LIVE_WINDOW_BYTES);
+  const events = rule(headSeq(rings, slot) - floor + 1, eventsLimit);
+  const bytes = rule(keptBytes(rings, slot), bytesLimit);
+  return Math.max(floor + events, bytes === 0 ? floor : lastStartBefore(rings, slot, bytes));
 }
 
 /** Whether an edge has been told of events here that it has not read to the end. */
