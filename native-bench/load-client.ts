@@ -1,0 +1,103 @@
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+
+const SOURCE = fileURLToPath(new URL('../../native-bench/load/load.c', import.meta.url));
+const BINARY = fileURLToPath(new URL('./load', import.meta.url));
+
+/** `load.c` verifies before it prints; see its `usage()` for modes and options. */
+export type LoadMode = 'send' | 'publish' | 'fanout' | 'storm' | 'idle';
+
+/** Option names without the dashes: `{ 'duration-ms': 3000 }`. Undefined ones are left out. */
+export type LoadOptions = Readonly<Record<string, number | string | undefined>>;
+
+/** The line of JSON that a run printed. */
+export type LoadReport = Readonly<Record<string, number | string>>;
+
+/** Connections that stand until released. */
+export interface HeldLoad {
+  readonly report: LoadReport;
+  /** Ends them. Rejects if one of them had broken, or had been sent what it should not have got. */
+  release(): Promise<void>;
+}
+
+/** The load could not be run, or its verification failed: a gap, a duplicate, a refusal, a timeout. */
+export class LoadError extends Error {}
+
+/** Compiles the load client if it is missing or older than its source. Returns its path. */
+export function compileLoadClient(): string {
+  if (process.platform !== 'linux') throw new LoadError('the load client needs Linux (epoll)');
+  if (modifiedMs(BINARY) > modifiedMs(SOURCE)) return BINARY;
+  const compiler = process.env.CC ?? 'cc';
+  const unfinished = `${BINARY}.${process.pid}`;
+  mkdirSync(new URL('.', import.meta.url), { recursive: true });
+  const args = ['-O2', '-Wall', '-Wextra', '-o', unfinished, SOURCE];
+  const result = spawnSync(compiler, args, { encoding: 'utf8' });
+  if (result.error) {
+    throw new LoadError(
+      `the load client is C and needs a compiler, but \`${compiler}\` cannot be run ` +
+        `(${result.error.message}); install gcc or clang with the C library headers, or set CC`,
+    );
+  }
+  if (result.status !== 0) throw new LoadError(`\`${compiler}\` failed on ${SOURCE}:\n${result.stderr}`);
+  // By a rename, so that another bench that starts now sees a whole file or none.
+  renameSync(unfinished, BINARY);
+  return BINARY;
+}
+
+/** Runs one measurement to its end. Rejects with LoadError. */
+export async function runLoad(mode: LoadMode, options: LoadOptions): Promise<LoadReport> {
+  const child = start(mode, options);
+  child.stdin.end();
+  const [output] = await Promise.all([text(child.stdout), ended(child, mode)]);
+  return parseReport(output, mode);
+}
+
+/** Opens idle subscribers and resolves when all of them stand. Rejects with LoadError. */
+export async function holdLoad(options: LoadOptions): Promise<HeldLoad> {
+  const child = start('idle', options);
+  const end = ended(child, 'idle');
+  const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), end.then(() => [''])]);
+  return {
+    report: parseReport(line as string, 'idle'),
+    async release() {
+      child.stdin.end();
+      await end;
+    },
+  };
+}
+
+/** @throws LoadError if the report has no such number */
+export function numberOf(report: LoadReport, field: string): number {
+  const value = report[field];
+  if (typeof value !== 'number') throw new LoadError(`the load client did not report ${field}`);
+  return value;
+}
+
+function modifiedMs(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}
+
+function start(mode: LoadMode, options: LoadOptions): ChildProcessWithoutNullStreams {
+  const args = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name}`, String(value)],
+  );
+  return spawn(BINARY, [mode, ...args]);
+}
+
+async function ended(child: ChildProcessWithoutNullStreams, mode: LoadMode): Promise<void> {
+  const [[code, signal], problem] = await Promise.all([once(child, 'close'), text(child.stderr)]);
+  if (code === 0) return;
+  throw new LoadError(`mode ${mode} ended with ${signal ?? `exit code ${code}`}\n${problem.trim()}`);
+}
+
+function parseReport(line: string, mode: LoadMode): LoadReport {
+  try {
+    return JSON.parse(line) as LoadReport;
+  } catch (cause) {
+    throw new LoadError(`the load client printed no report in mode ${mode}: ${line}`, { cause });
+  }
+}

@@ -1,0 +1,65 @@
+import type { BrokerProcess } from '../broker-process.js';
+import type { Cores } from '../cores.js';
+import { type LoadMode, type LoadOptions, type LoadReport, runLoad } from '../load-client.js';
+import type { Settings } from '../settings.js';
+
+/** What a result is held to: a multiple of the baseline's rate, or an amount of the scenario's own unit. */
+export type Target =
+  | { readonly kind: 'baselines'; readonly atLeast: number }
+  | { readonly kind: 'amount'; readonly atMost: number };
+
+/** One measurement. */
+export interface Sample {
+  readonly value: number;
+  /** Everything that the load client said. */
+  readonly report: LoadReport;
+}
+
+/** Something to measure, once a round. */
+export interface Scenario {
+  readonly name: string;
+  /** One line for people: what happens. */
+  readonly doc: string;
+  readonly unit: string;
+  /** Null: measured for the record. */
+  readonly target: Target | null;
+  /** Rejects, without a number, if the load client's verification fails. */
+  measure(bench: Bench): Promise<Sample>;
+}
+
+/** What the scenarios of one bench share. */
+export interface Bench {
+  readonly settings: Settings;
+  readonly cores: Cores | null;
+  readonly broker: BrokerProcess;
+  /** A broker that has served nobody yet; the caller stops it. */
+  startFreshBroker(): Promise<BrokerProcess>;
+}
+
+let streamsMade = 0;
+
+/** Runs the load client on a stream that nobody has used before and that is gone afterwards. */
+export async function runOnNewStream(
+  bench: Bench,
+  broker: BrokerProcess,
+  mode: LoadMode,
+  options: LoadOptions,
+): Promise<LoadReport> {
+  const stream = newStreamName();
+  const report = await runLoad(mode, { ...serverOptions(bench, broker), stream, ...options });
+  await broker.deleteStream(stream);
+  return report;
+}
+
+export function newStreamName(): string {
+  return `bench-${++streamsMade}`;
+}
+
+export function serverOptions(bench: Bench, broker: BrokerProcess): LoadOptions {
+  return {
+    port: broker.port,
+    'server-pid': broker.pid,
+    cpu: bench.cores?.load,
+    'event-bytes': bench.settings.eventBytes,
+  };
+}

@@ -1,0 +1,122 @@
+import { parseArgs } from 'node:util';
+
+/** What is measured and how large. Counts unless the name ends in a unit. */
+export interface Settings {
+  readonly runs: number;
+  readonly durationMs: number;
+  readonly warmUpMs: number;
+  readonly subscribers: number;
+  readonly publishers: number;
+  readonly stormEvents: number;
+  readonly stormTimes: number;
+  readonly idleSubscribers: number;
+  readonly eventBytes: number;
+  /** Whether the sizes are those that the targets are stated for. */
+  readonly judged: boolean;
+}
+
+/** What the command line asks for. */
+export interface Command {
+  readonly settings: Settings;
+  /** Names of scenarios; empty: all. */
+  readonly only: readonly string[];
+  readonly jsonFile: string | null;
+  /** The entry of the broker's build; null: of this checkout. */
+  readonly brokerFile: string | null;
+  readonly compileOnly: boolean;
+  readonly help: boolean;
+}
+
+const FULL: Settings = {
+  runs: 5,
+  durationMs: 3000,
+  warmUpMs: 1000,
+  subscribers: 500,
+  publishers: 32,
+  stormEvents: 1000,
+  stormTimes: 5,
+  idleSubscribers: 15_000,
+  eventBytes: 100,
+  judged: true,
+};
+
+const QUICK: Settings = { ...FULL, runs: 3, durationMs: 1000, warmUpMs: 500 };
+
+/** Proves in seconds that the bench works and the ids are right; its numbers mean nothing. */
+const SMOKE: Settings = {
+  ...FULL,
+  runs: 1,
+  durationMs: 200,
+  warmUpMs: 0,
+  subscribers: 50,
+  stormEvents: 200,
+  stormTimes: 2,
+  idleSubscribers: 200,
+  judged: false,
+};
+
+const sizesOf = (s: Settings) => `${s.runs} rounds of ${s.durationMs / 1000} s`;
+
+export const USAGE = `usage: npm run bench [-- OPTION...]
+
+  --quick          shorter: ${sizesOf(QUICK)} (default ${sizesOf(FULL)})
+  --smoke          tiny sizes, to see that everything works; no verdict
+  --runs N         rounds
+  --seconds S      of each measurement
+  --only A,B       only these scenarios
+  --json FILE      write everything that was measured
+  --broker FILE    measure another build of the broker (its main.js)
+  --compile        only compile the load client and print where it is
+  --help           this text
+`;
+
+/** A command line that cannot be followed; the message says why. */
+export class UsageError extends Error {}
+
+/** @throws UsageError */
+export function parseCommand(argv: readonly string[]): Command {
+  const values = parseOptions(argv);
+  const preset = values.smoke ? SMOKE : values.quick ? QUICK : FULL;
+  const settings = {
+    ...preset,
+    runs: positive('--runs', values.runs, preset.runs),
+    durationMs: Math.ceil(positive('--seconds', values.seconds, preset.durationMs / 1000) * 1000),
+  };
+  if (!Number.isInteger(settings.runs)) throw new UsageError(`--runs: ${values.runs}, expected an integer`);
+  return {
+    settings,
+    only: values.only?.split(',') ?? [],
+    jsonFile: values.json ?? null,
+    brokerFile: values.broker ?? null,
+    compileOnly: values.compile ?? false,
+    help: values.help ?? false,
+  };
+}
+
+function parseOptions(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: {
+        quick: { type: 'boolean' },
+        smoke: { type: 'boolean' },
+        runs: { type: 'string' },
+        seconds: { type: 'string' },
+        only: { type: 'string' },
+        json: { type: 'string' },
+        broker: { type: 'string' },
+        compile: { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
+    }).values;
+  } catch (cause) {
+    throw new UsageError((cause as Error).message, { cause });
+  }
+}
+
+function positive(flag: string, text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (value > 0 && value <= 3600) return value;
+  throw new UsageError(`${flag}: ${text}, expected a number above 0, at most 3600`);
+}
