@@ -137,7 +137,7 @@ export class EdgeBroker {
     this.#options.wakes.removeInterest(stream.slot, this.#options.edge);
   }
 
-  /** Registers a subscriber that has everything up to `cursor`. After `expectReader`, in the same turn. */
+  /** Registers a subscriber that has everything up to `cursor`. After `expectReader`, in the same turn; then `start`. */
   subscribe(
     stream: EdgeStream,
     options: { sink: Sink; cursor: number; filter: TypeFilter | null; tellUnavailable: boolean },
@@ -151,8 +151,18 @@ export class EdgeBroker {
     stream.add(subscription);
     addSubscribers(this.#options.rings, stream, 1);
     this.#options.counters.add(Counter.subscribers, 1);
-    this.#loop.activate(stream);
     return subscription;
+  }
+
+  /**
+   * Begins delivery, once the sink was given what comes before any event. The first run goes out at once, beside
+   * that, as long as this turn has room; in a storm of resumes it saves each of them a system call or two.
+   * @param taken what the sink said of what it was given.
+   */
+  start(subscription: Subscription, taken: boolean): void {
+    if (!taken) return this.#stall(subscription);
+    this.#fanOut.begin(subscription.stream, subscription);
+    this.#loop.activate(subscription.stream);
   }
 
   /** The peer is gone. Nothing is written any more. */
@@ -168,11 +178,6 @@ export class EdgeBroker {
     subscription.delivered = subscription.cursor;
     subscription.stream.move(subscription, 'ready');
     this.#loop.activate(subscription.stream);
-  }
-
-  /** The sink did not take all of what was written before the subscription began. */
-  stalled(subscription: Subscription): void {
-    if (subscription.state === 'ready') subscription.stream.move(subscription, 'stalled');
   }
 
   /** Calls the waiter once there is more than it has. After `expectReader`, in the same turn. */
@@ -278,7 +283,11 @@ export class EdgeBroker {
     this.#options.counters.add(Counter.heartbeats, 1);
     subscription.writtenAtTick = this.#tick;
     subscription.announced = subscription.cursor;
-    if (!taken) this.stalled(subscription);
+    if (!taken) this.#stall(subscription);
+  }
+
+  #stall(subscription: Subscription): void {
+    if (subscription.state === 'ready') subscription.stream.move(subscription, 'stalled');
   }
 
   /** Takes a subscription that has ended off the edge. */

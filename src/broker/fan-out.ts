@@ -105,6 +105,12 @@ export class FanOut {
     return true;
   }
 
+  /** Gives a new subscription its first run, if it is behind and the turn has room. */
+  begin(stream: EdgeStream, subscription: Subscription): void {
+    if (this.turnIsOver || this.#reader.look(stream) === READ_GONE) return;
+    if (subscription.cursor < this.#reader.committedSeq) this.#advance(stream, subscription);
+  }
+
   /**
    * Looks at each ready subscription once, from where the last turn stopped, so that a turn that ends early
    * does not starve the later ones (I10).

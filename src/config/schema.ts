@@ -144,7 +144,7 @@ const DEFINITIONS = {
   writeBytesMax: define({
     group: 'Reading',
     kind: size({ min: KIB, max: 16 * MIB }),
-    default: 64 * KIB,
+    default: 128 * KIB,
     doc: 'Bytes written to one subscriber at a time.',
   }),
   pageEventsMax: define({

@@ -17,6 +17,8 @@ export interface StreamPositions {
   readonly epoch: string;
   /** Lowest seq in the ring; head + 1 when it is empty. */
   readonly floor: number;
+  /** Lowest seq in the durable log, or null where there is no log. */
+  readonly logFloor: number | null;
   readonly committed: number;
   readonly head: number;
   /** Bytes of frames kept. */
@@ -105,6 +107,7 @@ export function readPositions(rings: Rings, stream: StreamHandle): StreamPositio
     positions = {
       epoch: stream.epoch,
       floor: floorSeq(rings, slot),
+      logFloor: null,
       committed: rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number,
       head: headSeq(rings, slot),
       bytes: keptBytes(rings, slot),

@@ -17,6 +17,9 @@ const RANGES_MAX = 32;
  */
 export function negotiate<T extends string>(header: string, offered: readonly T[]): T | null {
   if (header === '') return offered[0] ?? null;
+  // Most clients name the one type that they want.
+  const only = offered.find((type) => type === header);
+  if (only !== undefined) return only;
   const ranges = header.split(',', RANGES_MAX).map(parseRange);
   let best: T | null = null;
   let bestQuality = 0;

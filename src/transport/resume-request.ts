@@ -5,7 +5,7 @@
 
 import { refusal } from '../broker/refusal.js';
 import { type Cursor, parseCursorOrWord } from '../core/cursor.js';
-import { classifyResume, type ResumeReason } from '../core/resume.js';
+import { classifyResume, lowestReadable, type ResumeReason } from '../core/resume.js';
 import type { RequestError } from '../errors.js';
 import { Counter, type Counters } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
@@ -52,9 +52,9 @@ export function beginAfter(start: Start, at: StreamPositions, counters: Counters
   }
   if (start === 'earliest') {
     counters.add(Counter.resumedRing, 1);
-    return at.floor - 1;
+    return lowestReadable(at) - 1;
   }
-  const classified = classifyResume(start, { ...at, logFloor: null });
+  const classified = classifyResume(start, at);
   if (classified.outcome === 'refused') {
     throw refused(classified.reason, `${start.epoch}.${start.seq}`, at, counters);
   }
@@ -75,6 +75,6 @@ export function refused(
   return refusal(
     reason,
     shown,
-    at === null ? null : { epoch: at.epoch, floor: at.floor, head: at.committed },
+    at === null ? null : { epoch: at.epoch, floor: lowestReadable(at), head: at.committed },
   );
 }

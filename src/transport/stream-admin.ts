@@ -110,6 +110,6 @@ function describe(ref: StreamRef): Record<string, unknown> {
 }
 
 function state({ ref, positions }: StreamState): Record<string, unknown> {
-  const { floor, committed, head, bytes, subscribers, closed } = positions;
-  return { ...describe(ref), floor, logFloor: null, committed, head, bytes, subscribers, closed };
+  const { floor, logFloor, committed, head, bytes, subscribers, closed } = positions;
+  return { ...describe(ref), floor, logFloor, committed, head, bytes, subscribers, closed };
 }

@@ -7,6 +7,7 @@ import type { EdgeStream } from '../broker/edge-stream.js';
 import { refusalFrame } from '../broker/refusal.js';
 import type { TypeFilter } from '../broker/subscription.js';
 import { formatCursor } from '../core/cursor.js';
+import { lowestReadable } from '../core/resume.js';
 import { primingFrame, retryFrame } from '../core/sse-frame.js';
 import { RequestError } from '../errors.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
@@ -114,16 +115,19 @@ function open(exchange: Exchange, request: Subscribe, stream: EdgeStream, at: St
     const subscription = edge.broker.subscribe(stream, { sink, cursor, filter, tellUnavailable });
     sink.attach(subscription);
     const taken = sink.write(retryFrame(retryMs(edge)) + primingFrame(stream.epoch, cursor));
-    if (!taken) edge.broker.stalled(subscription);
+    edge.broker.start(subscription, taken);
   });
 }
 
+// One literal and no spread: it is made for each subscriber, and all come at once after a restart.
 function streamHeaders(at: StreamPositions): Headers {
   return {
     'Content-Type': 'text/event-stream',
     'Cache-Control': 'no-store, no-transform',
     'X-Accel-Buffering': 'no',
-    ...positionHeaders(at),
+    'Gapless-Epoch': at.epoch,
+    'Gapless-Floor': String(lowestReadable(at)),
+    'Gapless-Head': String(at.committed),
   };
 }
 
@@ -131,7 +135,7 @@ function streamHeaders(at: StreamPositions): Headers {
 export function positionHeaders(at: StreamPositions): Headers {
   return {
     'Gapless-Epoch': at.epoch,
-    'Gapless-Floor': String(at.floor),
+    'Gapless-Floor': String(lowestReadable(at)),
     'Gapless-Head': String(at.committed),
   };
 }
