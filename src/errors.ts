@@ -12,6 +12,12 @@ export interface ErrorEntry {
 
 /** Every error that a client can be told, alphabetically (contract 8). A code, once published, keeps its meaning. */
 export const ERRORS = {
+  backpressure: {
+    status: 429,
+    title: 'The publisher is too fast',
+    retry: true,
+    doc: 'The memory of the stream is full of events that wait for their commit; nothing was appended. Try again soon.',
+  },
   batch_too_large: {
     status: 413,
     title: 'The batch is too large',
@@ -23,6 +29,12 @@ export const ERRORS = {
     title: 'The body is too large',
     retry: false,
     doc: 'The request body is larger than the server accepts, whatever it holds.',
+  },
+  commit_unknown: {
+    status: 503,
+    title: 'The commit has not come',
+    retry: true,
+    doc: 'The events were appended and the log cannot commit them now. They may appear later: look before publishing again.',
   },
   config_conflict: {
     status: 409,
@@ -48,12 +60,6 @@ export const ERRORS = {
     retry: false,
     doc: 'The data of one event is larger than the limit.',
   },
-  forbidden_origin: {
-    status: 403,
-    title: 'The origin is not allowed',
-    retry: false,
-    doc: 'The Origin header names a site that is not on the allow-list.',
-  },
   head_mismatch: {
     status: 412,
     title: 'The head is elsewhere',
@@ -65,12 +71,6 @@ export const ERRORS = {
     title: 'No memory for this stream',
     retry: true,
     doc: 'The memory budget is taken and the stream could not be placed; nothing was appended.',
-  },
-  internal: {
-    status: 500,
-    title: 'Internal error',
-    retry: true,
-    doc: 'The server failed; whether the request took effect is not known.',
   },
   invalid_body: {
     status: 400,
@@ -107,6 +107,18 @@ export const ERRORS = {
     title: 'The text is not UTF-8',
     retry: false,
     doc: 'Text must be valid UTF-8; publish other bytes as application/octet-stream.',
+  },
+  log_full: {
+    status: 507,
+    title: 'The disk is full',
+    retry: true,
+    doc: 'The durable log has no space; nothing was appended. Reading goes on, and publishing when there is space.',
+  },
+  log_unavailable: {
+    status: 503,
+    title: 'The durable log fails',
+    retry: true,
+    doc: 'The durable log cannot be written to; nothing was appended. Reading goes on where it can.',
   },
   malformed: {
     status: 400,
@@ -174,12 +186,6 @@ export const ERRORS = {
     retry: true,
     doc: 'The limit of streams is reached; nothing was created.',
   },
-  too_many_subscribers: {
-    status: 503,
-    title: 'There are too many subscribers',
-    retry: true,
-    doc: 'A limit of subscribers is reached; try again later or elsewhere.',
-  },
   unsupported_type: {
     status: 415,
     title: 'The content type is not supported',
@@ -202,7 +208,8 @@ export class RequestError extends Error {
   readonly extra: Readonly<Record<string, unknown>>;
   /** Further headers of the answer, such as `Allow`. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly #detail: string | undefined;
+  /** What it was this time; undefined where the title says it all. */
+  readonly detail: string | undefined;
 
   constructor(
     code: ErrorCode,
@@ -215,7 +222,7 @@ export class RequestError extends Error {
     this.status = ERRORS[code].status;
     this.extra = extra;
     this.headers = headers;
-    this.#detail = detail;
+    this.detail = detail;
   }
 
   /** The answer's body: `{type, title, status, code, detail?, ...extra}`. */
@@ -225,7 +232,7 @@ export class RequestError extends Error {
       title: ERRORS[this.code].title,
       status: this.status,
       code: this.code,
-      ...(this.#detail === undefined ? {} : { detail: this.#detail }),
+      ...(this.detail === undefined ? {} : { detail: this.detail }),
       ...this.extra,
     };
   }

@@ -5,7 +5,7 @@
 
 import { assert } from '../assert.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
-import { parseStreamConfig, type StreamConfig, sameConfig } from '../core/retention.js';
+import { parseStreamConfig, type Retention, type StreamConfig, sameConfig } from '../core/retention.js';
 import { RequestError } from '../errors.js';
 import {
   closeStream,
@@ -20,6 +20,7 @@ import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import { AgeMarks } from './age-marks.js';
 import type { StreamRef } from './edge-stream.js';
+import type { Journal } from './journal.js';
 
 export interface DirectoryOptions {
   readonly rings: Rings;
@@ -30,8 +31,19 @@ export interface DirectoryOptions {
   /** Frames that a publish may need at once; a ring keeps room for them beside what retention keeps. */
   readonly publishBytesMax: number;
   readonly autoCreate: boolean;
+  readonly journal: Journal;
+  /** What of a durable stream stays in memory at least, bytes; 0 in memory mode, where all of it does. */
+  readonly ringBytes: number;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
+}
+
+/** Where a stream of the durable log stands. */
+export interface LoggedPositions {
+  readonly id: number;
+  readonly floor: number;
+  readonly head: number;
+  readonly closed: boolean;
 }
 
 interface Entry {
@@ -109,6 +121,7 @@ export class Directory {
     if (ref === null) return null;
     closeStream(this.#options.rings, ref, this.#options.now());
     this.#options.wakes.announce(ref.slot, -1);
+    this.#options.journal.closed(ref);
     return ref;
   }
 
@@ -123,6 +136,7 @@ export class Directory {
     this.#sorted = null;
     this.#freeSlots.push(ref.slot);
     this.#options.wakes.announce(ref.slot, -1);
+    this.#options.journal.removed(ref);
     return true;
   }
 
@@ -179,18 +193,34 @@ export class Directory {
     if (nowMs - usedAtMs >= config.ttlMs) this.remove(name);
   }
 
+  /**
+   * Takes up a stream that the durable log has. It costs a slot and no ring until it is touched.
+   * @returns its handle.
+   */
+  restore(stream: LoggedPositions & { name: string; epoch: string; config: StreamConfig }): StreamRef {
+    const { name, epoch, config } = stream;
+    return this.#open({ name, epoch, config, logged: stream });
+  }
+
   #create(name: string, config: StreamConfig): StreamRef {
-    const { rings, now, randomBytes } = this.#options;
+    const epoch = makeEpoch(this.#options.randomBytes(EPOCH_LENGTH));
+    const ref = this.#open({ name, epoch, config });
+    this.#options.journal.created(ref);
+    return ref;
+  }
+
+  #open(stream: { name: string; epoch: string; config: StreamConfig; logged?: LoggedPositions }): StreamRef {
+    const { name, config } = stream;
+    const { rings, now } = this.#options;
     const slot = this.#freeSlots.pop() ?? this.#usedSlots;
     if (slot >= rings.slotCount) {
       throw new RequestError('too_many_streams', undefined, { limit: rings.slotCount });
     }
     if (slot === this.#usedSlots) this.#usedSlots++;
-    const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
     const nowMs = now();
     const handle = openStream(rings, slot, {
-      epoch,
-      config,
+      ...stream,
+      retention: this.#ringRetention(config),
       dataBytesMax: this.#ringBytesMax(config),
       nowMs,
     });
@@ -201,14 +231,22 @@ export class Directory {
     return ref;
   }
 
+  /** What the ring keeps: all that the stream does, or of a durable one the newest part. */
+  #ringRetention({ retention }: StreamConfig): Retention {
+    const { ringBytes } = this.#options;
+    if (ringBytes === 0) return retention;
+    const { bytes } = retention;
+    return { ...retention, bytes: bytes === 0 ? ringBytes : Math.min(bytes, ringBytes) };
+  }
+
   /**
-   * How far a stream's ring may grow, a power of two: what retention keeps at least and a publish beside it.
-   * Without a limit by bytes it is all that one stream may take.
+   * How far a stream's ring may grow, a power of two: what it keeps at least and a publish beside it. Without a
+   * limit by bytes it is all that one stream may take.
    */
   #ringBytesMax(config: StreamConfig): number {
     const { streamBytesMax, publishBytesMax } = this.#options;
     const ceiling = 2 ** Math.floor(Math.log2(streamBytesMax));
-    const { bytes } = config.retention;
+    const { bytes } = this.#ringRetention(config);
     if (bytes === 0) return ceiling;
     return Math.min(ceiling, 2 ** Math.ceil(Math.log2(bytes + publishBytesMax)));
   }
@@ -217,7 +255,7 @@ export class Directory {
   #checkKeepable(config: StreamConfig): void {
     const { bytes, ageMs } = config.retention;
     const bytesMax = 2 ** Math.floor(Math.log2(this.#options.streamBytesMax)) / 2;
-    if (bytes > bytesMax) {
+    if (bytes > bytesMax && this.#options.ringBytes === 0) {
       throw new RequestError('invalid_config', `retention.bytes: ${bytes}, expected at most ${bytesMax}`);
     }
     if (ageMs > 0 && ageMs < AGE_MS_MIN) {

@@ -24,6 +24,8 @@ export interface DrainLoopOptions {
 export class DrainLoop {
   readonly #options: DrainLoopOptions;
   readonly #active: EdgeStream[] = [];
+  /** Slots taken out of the queue and not settled: their bits are set, so nobody queues them meanwhile (W1). */
+  readonly #taken = new Set<number>();
   #turnDue = false;
   #waiting = false;
   #tick = 0;
@@ -74,8 +76,12 @@ export class DrainLoop {
     const { edge, wakes, streamInSlot } = this.#options;
     for (let slot = wakes.take(edge); slot >= 0; slot = wakes.take(edge)) {
       const stream = streamInSlot(slot);
-      if (stream === undefined) wakes.settle(slot, edge);
-      else this.#enqueue(stream);
+      if (stream === undefined) {
+        wakes.settle(slot, edge);
+        continue;
+      }
+      this.#taken.add(slot);
+      this.#enqueue(stream);
     }
   }
 
@@ -94,8 +100,14 @@ export class DrainLoop {
       this.#enqueue(current);
       return true;
     }
-    wakes.settle(stream.slot, edge);
+    // Looked at before as well: while the bit is set, nobody trims what is not read yet.
     if (hasMore(stream)) return false;
+    // A stream may be here for a reader's sake, with no news taken; then a bit that is set belongs to a cell that is
+    // still queued, and clearing it would have the slot queued twice (W1).
+    if (this.#taken.delete(stream.slot)) {
+      wakes.settle(stream.slot, edge);
+      if (hasMore(stream)) return false;
+    }
     settled(stream);
     return true;
   }

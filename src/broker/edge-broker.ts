@@ -8,14 +8,22 @@ import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
 import { type ParsedEvent, parseFrames } from '../core/sse-parse.js';
 import { APPENDED, Appender } from '../ring/append.js';
 import { Counter, type Counters, LagHistogram } from '../ring/counters.js';
-import { addSubscribers, readPositions, type StreamPositions, trimToRetention } from '../ring/lifecycle.js';
-import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
+import {
+  addSubscribers,
+  readPositions,
+  type StreamPositions,
+  touchStream,
+  trimToRetention,
+} from '../ring/lifecycle.js';
+import { LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
+import { FrameRun, READ_OK, READ_OVERTAKEN, RingReader } from '../ring/read.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import { DrainLoop } from './drain-loop.js';
 import type { EdgeStream, Waiter } from './edge-stream.js';
 import { type DirectoryPort, EdgeStreams } from './edge-streams.js';
 import { FanOut } from './fan-out.js';
+import { Replay, type ReplayPort } from './replay.js';
 import { type Sink, Subscription, type TypeFilter } from './subscription.js';
 
 export interface EdgeBrokerOptions {
@@ -27,6 +35,12 @@ export interface EdgeBrokerOptions {
   readonly writeBytesMax: number;
   readonly pageBytesMax: number;
   readonly heartbeatIntervalMs: number;
+  /** The durable log, where there is one. */
+  readonly durable: {
+    readonly status: LogStatus;
+    readonly replay: ReplayPort;
+    readonly replayCacheBytes: number;
+  } | null;
   /** Unix time, milliseconds. */
   readonly now: () => number;
   /** A number from 0 up to 1: spreads heartbeats. */
@@ -65,6 +79,7 @@ export class EdgeBroker {
   readonly #page = new FrameRun(0);
   readonly #heartbeatTicks: number;
   #tick = 0;
+  #uncommittedPublishes = 0;
 
   constructor(options: EdgeBrokerOptions) {
     this.#options = options;
@@ -75,10 +90,20 @@ export class EdgeBroker {
       Math.max(TICK_MS_MIN, Math.floor(options.heartbeatIntervalMs / TICKS_PER_HEARTBEAT)),
     );
     this.#heartbeatTicks = Math.max(2, Math.floor(options.heartbeatIntervalMs / this.tickIntervalMs));
+    const { durable } = options;
     this.#fanOut = new FanOut({
       reader: this.#reader,
       counters: options.counters,
       writeBytesMax: options.writeBytesMax,
+      replay:
+        durable === null
+          ? null
+          : new Replay({
+              port: durable.replay,
+              bytesMax: options.writeBytesMax,
+              cacheBytesMax: durable.replayCacheBytes,
+              arrived: (stream, afterSeq) => this.#replayed(stream, afterSeq),
+            }),
       events: { ended: (subscription) => this.#leave(subscription), gone: (stream) => this.#drop(stream) },
     });
     this.streams = new EdgeStreams({
@@ -110,8 +135,9 @@ export class EdgeBroker {
   /** Appends, and has everybody who reads the stream woken. @returns a constant of append.ts. */
   append(stream: EdgeStream, batch: FrameBatch, ifHeadSeq: number): number {
     const outcome = this.#appender.append(stream, batch, this.#options.now(), ifHeadSeq);
-    if (outcome === APPENDED && this.#options.wakes.announce(stream.slot, this.#options.edge)) {
-      this.#loop.schedule();
+    if (outcome === APPENDED) {
+      const own = this.#options.wakes.tell(stream.slot, this.#appender.toTell, this.#options.edge);
+      if (own) this.#loop.schedule();
     }
     return outcome;
   }
@@ -183,18 +209,52 @@ export class EdgeBroker {
   /** Calls the waiter once there is more than it has. After `expectReader`, in the same turn. */
   addWaiter(stream: EdgeStream, waiter: Waiter): void {
     stream.waiters.add(waiter);
+    addSubscribers(this.#options.rings, stream, 1);
     this.#loop.activate(stream);
   }
 
+  /**
+   * Calls the waiter when what was appended is committed. After `expectReader`, which was before the append, so that
+   * the commit is announced here whenever it comes.
+   */
+  addCommitWaiter(stream: EdgeStream, waiter: Waiter): void {
+    stream.waiters.add(waiter);
+    this.#uncommittedPublishes++;
+    addSubscribers(this.#options.rings, stream, 1);
+  }
+
   removeWaiter(stream: EdgeStream, waiter: Waiter): void {
-    if (stream.waiters.delete(waiter)) this.releaseReader(stream);
+    if (!stream.waiters.delete(waiter)) return;
+    if (!waiter.reads) this.#uncommittedPublishes--;
+    addSubscribers(this.#options.rings, stream, -1);
+    this.releaseReader(stream);
   }
 
   /**
    * Events after a cursor, at most a page's bytes of frames, or one event if it is larger.
    * @returns a constant of read.ts, and with READ_OK the events, whose data is valid until the next call.
    */
-  readEvents(stream: EdgeStream, afterSeq: number): { found: number; events: ParsedEvent[] } {
+  async readEvents(stream: EdgeStream, afterSeq: number): Promise<{ found: number; events: ParsedEvent[] }> {
+    const { durable, pageBytesMax } = this.#options;
+    const read = this.#readRing(stream, afterSeq);
+    if (read.found !== READ_OVERTAKEN || durable === null || this.#reader.lowestSeq > afterSeq + 1)
+      return read;
+    const run = await durable.replay.read(stream, afterSeq, pageBytesMax);
+    return run === null ? read : { found: READ_OK, events: parseFrames(run.frames) };
+  }
+
+  /** Whether what is appended waits for a log's commit. */
+  get isDurable(): boolean {
+    return this.#options.durable !== null;
+  }
+
+  /** Whether the durable log takes appends: LOG_HEALTHY, or why not. */
+  get logFault(): number {
+    return this.#options.durable?.status.fault ?? LOG_HEALTHY;
+  }
+
+  #readRing(stream: EdgeStream, afterSeq: number): { found: number; events: ParsedEvent[] } {
+    touchStream(this.#options.rings, stream, this.#options.now());
     const found = this.#reader.read(stream, afterSeq, this.#options.pageBytesMax, this.#page);
     return { found, events: found === READ_OK ? parseFrames(this.#page.frames) : [] };
   }
@@ -248,10 +308,15 @@ export class EdgeBroker {
   }
 
   /** Answers everybody who waits for an event, with what there is. */
-  wakeAllWaiters(): void {
+  wakeReaders(): void {
     for (const stream of [...this.#read]) {
-      for (const waiter of [...stream.waiters]) waiter.wake();
+      for (const waiter of [...stream.waiters]) if (waiter.reads) waiter.wake();
     }
+  }
+
+  /** Publishers whose commit has not come. */
+  get uncommittedPublishes(): number {
+    return this.#uncommittedPublishes;
   }
 
   /** Ends all subscriptions that `select` picks, properly, after a last frame. For draining. */
@@ -268,10 +333,15 @@ export class EdgeBroker {
     return this.#subscriptions.length;
   }
 
+  /**
+   * Cuts a stalled reader off whose next event is gone. One that is to be told waits until its socket takes the
+   * notice: by then it says where the stream stands, and not where it stood (contract 4.6).
+   */
   #checkOvertaken(subscription: Subscription): void {
-    const { stream } = subscription;
+    const { stream, tellUnavailable } = subscription;
+    if (tellUnavailable) return;
     if (this.#reader.look(stream) !== READ_OK) return;
-    if (subscription.cursor + 1 < this.#reader.floorSeq) {
+    if (subscription.cursor + 1 < this.#reader.lowestSeq) {
       this.#fanOut.endOvertaken(stream, subscription, this.#reader);
     }
   }
@@ -301,6 +371,14 @@ export class EdgeBroker {
     addSubscribers(this.#options.rings, subscription.stream, -1);
     this.#options.counters.add(Counter.subscribers, -1);
     this.releaseReader(subscription.stream);
+  }
+
+  /** What those who stand at this cursor wait for has come from the log, or will not. */
+  #replayed(stream: EdgeStream, afterSeq: number): void {
+    for (const subscription of [...stream.waiting]) {
+      if (subscription.cursor === afterSeq) stream.move(subscription, 'ready');
+    }
+    this.#loop.activate(stream);
   }
 
   #drop(stream: EdgeStream): void {

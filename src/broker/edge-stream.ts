@@ -17,6 +17,8 @@ export interface StreamRef extends StreamHandle {
 /** Somebody who waits for the next event, once (contract 6, `wait`). */
 export interface Waiter {
   readonly afterSeq: number;
+  /** Whether it is sent away when the broker drains: a reader is, a publisher is waited for. */
+  readonly reads: boolean;
   /** Called once, when there is more, or the stream was closed or deleted. */
   wake(): void;
 }
@@ -30,7 +32,10 @@ export class EdgeStream implements StreamHandle {
   readonly trimsAfterReading: boolean;
 
   readonly ready: Subscription[] = [];
+  /** Their socket takes nothing now. */
   readonly stalled: Subscription[] = [];
+  /** Their next event is being read from the durable log. */
+  readonly waiting: Subscription[] = [];
   readonly waiters = new Set<Waiter>();
   /** Whether the fan-out has this stream in its list of those with something to do. */
   active = false;
@@ -51,16 +56,17 @@ export class EdgeStream implements StreamHandle {
   }
 
   get subscribers(): number {
-    return this.ready.length + this.stalled.length;
+    return this.ready.length + this.stalled.length + this.waiting.length;
   }
 
   get hasReaders(): boolean {
-    return this.ready.length > 0 || this.stalled.length > 0 || this.waiters.size > 0;
+    return this.subscribers > 0 || this.waiters.size > 0;
   }
 
   *subscriptions(): Generator<Subscription> {
     yield* this.ready;
     yield* this.stalled;
+    yield* this.waiting;
   }
 
   add(subscription: Subscription): void {
@@ -70,7 +76,6 @@ export class EdgeStream implements StreamHandle {
 
   /** Moves a subscription to another state, and with it to another list. */
   move(subscription: Subscription, state: Subscription['state']): void {
-    assert(subscription.state !== 'ended', 'subscription: an ended one stays so');
     const list = this.#listOf(subscription);
     const last = list.pop() as Subscription;
     if (last !== subscription) {
@@ -83,6 +88,7 @@ export class EdgeStream implements StreamHandle {
   }
 
   #listOf(subscription: Subscription): Subscription[] {
-    return subscription.state === 'ready' ? this.ready : this.stalled;
+    assert(subscription.state !== 'ended', 'subscription: an ended one is in no list');
+    return this[subscription.state];
   }
 }

@@ -17,10 +17,15 @@ import type { RingReader } from '../ring/read.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '../ring/read.js';
 import type { EdgeStream } from './edge-stream.js';
 import { overtakenFrame } from './refusal.js';
+import type { Replay, SharedRun } from './replay.js';
 import type { Subscription, TypeFilter } from './subscription.js';
 
 /** A read whose first frame is not the expected one: never happens, and is never passed on. */
 const READ_TORN = -1;
+/** The next event is in the durable log, and is being read from there. */
+const READ_WAITING = -2;
+/** The durable log could not be read. */
+const READ_FAILED = -3;
 
 /** Runs kept within a turn, so that readers at a few different cursors still share copies. */
 const RUNS_MAX = 8;
@@ -29,10 +34,8 @@ const TURN_BYTES_MAX = 16 * 1024 * 1024;
 /** What a write costs beside its bytes, in bytes: a system call takes about as long as copying this much. */
 const WRITE_COST_BYTES = 8 * 1024;
 
-interface KeptRun {
+interface KeptRun extends SharedRun {
   readonly run: FrameRun;
-  /** The run as each filter leaves it, by the filter's key. */
-  readonly filtered: Map<string, Uint8Array>;
   /** Null: holds nothing of this turn. */
   stream: EdgeStream | null;
 }
@@ -50,6 +53,7 @@ export class FanOut {
   readonly #counters: Counters;
   readonly #events: FanOutEvents;
   readonly #writeBytesMax: number;
+  readonly #replay: Replay | null;
   readonly #runs: KeptRun[];
   #nextRun = 0;
   #turnBytesLeft = 0;
@@ -62,7 +66,10 @@ export class FanOut {
     counters: Counters;
     events: FanOutEvents;
     writeBytesMax: number;
+    /** Null without a durable log. */
+    replay: Replay | null;
   }) {
+    this.#replay = options.replay;
     this.#reader = options.reader;
     this.#counters = options.counters;
     this.#events = options.events;
@@ -99,8 +106,10 @@ export class FanOut {
     stream.drainedSeq = committed;
     stream.drainedClosed = closed;
     this.#wakeWaiters(stream, committed, closed);
+    this.#found = READ_OK;
     while (!this.#pass(stream, committed, closed)) {
-      if (this.turnIsOver) return false;
+      // Deleted since the look: the next one says so.
+      if (this.turnIsOver || this.#found === READ_GONE) return false;
     }
     return true;
   }
@@ -144,10 +153,10 @@ export class FanOut {
   endOvertaken(
     stream: EdgeStream,
     subscription: Subscription,
-    at: { floorSeq: number; committedSeq: number },
+    at: { lowestSeq: number; committedSeq: number },
   ): void {
     this.#counters.add(Counter.overtaken, 1);
-    this.#counters.add(Counter.evictedUndelivered, at.floorSeq - subscription.cursor - 1);
+    this.#counters.add(Counter.evictedUndelivered, Math.max(0, at.lowestSeq - subscription.cursor - 1));
     this.#counters.add(Counter.unavailableEvicted, 1);
     this.#end(stream, subscription);
     if (subscription.tellUnavailable) {
@@ -170,7 +179,7 @@ export class FanOut {
       'I1: the seqs written on one connection are consecutive',
     );
     subscription.cursor = run.lastSeq;
-    const frames = subscription.filter === null ? run.frames : filtered(kept, subscription.filter);
+    const { frames, count } = subscription.filter === null ? run : filtered(kept, subscription.filter);
     this.#turnBytesLeft -= WRITE_COST_BYTES + frames.length;
     if (frames.length === 0) {
       subscription.delivered = run.lastSeq;
@@ -178,7 +187,7 @@ export class FanOut {
     }
     subscription.writtenAtTick = this.#tick;
     const taken = subscription.sink.write(frames);
-    this.#counters.add(Counter.deliveries, run.lastSeq - run.firstSeq + 1);
+    this.#counters.add(Counter.deliveries, count);
     this.#counters.add(Counter.deliveredBytes, frames.length);
     if (subscription.state !== 'ready') return true; // The write found the connection dead.
     if (subscription.filter === null) subscription.announced = run.lastSeq;
@@ -192,7 +201,7 @@ export class FanOut {
   }
 
   /** The frames after a cursor, read once a turn; null when the ring cannot give them. */
-  #runAfter(stream: EdgeStream, afterSeq: number): KeptRun | null {
+  #runAfter(stream: EdgeStream, afterSeq: number): SharedRun | null {
     for (const kept of this.#runs) {
       if (kept.stream === stream && kept.run.firstSeq === afterSeq + 1) return kept;
     }
@@ -200,6 +209,9 @@ export class FanOut {
     this.#nextRun = (this.#nextRun + 1) % RUNS_MAX;
     kept.stream = null;
     this.#found = this.#reader.read(stream, afterSeq, this.#writeBytesMax, kept.run);
+    if (this.#found === READ_OVERTAKEN && this.#reader.lowestSeq <= afterSeq + 1) {
+      return this.#replayedAfter(stream, afterSeq);
+    }
     if (this.#found !== READ_OK) return null;
     if (!startsWithId(kept.run.frames, stream.epoch, afterSeq + 1)) {
       this.#found = READ_TORN;
@@ -210,16 +222,36 @@ export class FanOut {
     return kept;
   }
 
+  /** The frames after a cursor that is below the ring, from the durable log. */
+  #replayedAfter(stream: EdgeStream, afterSeq: number): SharedRun | null {
+    const replayed = (this.#replay as Replay).after(stream, afterSeq);
+    if (typeof replayed === 'string') {
+      this.#found =
+        replayed === 'waiting' ? READ_WAITING : replayed === 'failed' ? READ_FAILED : READ_OVERTAKEN;
+      return null;
+    }
+    if (!startsWithId(replayed.run.frames, stream.epoch, afterSeq + 1)) {
+      this.#found = READ_TORN;
+      return null;
+    }
+    this.#counters.add(Counter.replayedBytes, replayed.run.frames.length);
+    return replayed;
+  }
+
   /** After a run could not be read: true when that concerned this subscription alone, which has ended. */
   #endUnreadable(stream: EdgeStream, subscription: Subscription): boolean {
     assert(this.#found !== READ_CAUGHT_UP, 'I9: committed never goes back');
     if (this.#found === READ_GONE) return false;
+    if (this.#found === READ_WAITING) {
+      stream.move(subscription, 'waiting');
+      return true;
+    }
     if (this.#found === READ_OVERTAKEN) {
       this.endOvertaken(stream, subscription, this.#reader);
       return true;
     }
     // Cut off rather than given something else (I2); the metric must stay 0.
-    this.#counters.add(Counter.seamViolations, 1);
+    if (this.#found === READ_TORN) this.#counters.add(Counter.seamViolations, 1);
     this.#end(stream, subscription);
     subscription.sink.cut();
     return true;
@@ -232,7 +264,7 @@ export class FanOut {
   }
 
   #endDeleted(stream: EdgeStream): void {
-    for (const list of [stream.ready, stream.stalled]) {
+    for (const list of [stream.ready, stream.stalled, stream.waiting]) {
       while (list.length > 0) {
         const subscription = list[list.length - 1] as Subscription;
         this.#end(stream, subscription);
@@ -258,13 +290,13 @@ export class FanOut {
 }
 
 /** Subscribers with the same filter share its work. */
-function filtered(kept: KeptRun, filter: TypeFilter): Uint8Array {
-  let frames = kept.filtered.get(filter.key);
-  if (frames === undefined) {
-    frames = filterFrames(kept.run.frames, filter.types);
-    kept.filtered.set(filter.key, frames);
+function filtered(kept: SharedRun, filter: TypeFilter): { frames: Uint8Array; count: number } {
+  let run = kept.filtered.get(filter.key);
+  if (run === undefined) {
+    run = filterFrames(kept.run.frames, filter.types);
+    kept.filtered.set(filter.key, run);
   }
-  return frames;
+  return run;
 }
 
 /** Whether a run begins with `id: <epoch>.<seq>\n`. Checked once a run, not once a write. */

@@ -45,8 +45,8 @@ export function refusalFrame(error: RequestError, at: { epoch: string; head: num
 export function overtakenFrame(
   epoch: string,
   cursor: number,
-  at: { floorSeq: number; committedSeq: number },
+  at: { lowestSeq: number; committedSeq: number },
 ): string {
-  const positions = { epoch, floor: at.floorSeq, head: at.committedSeq };
+  const positions = { epoch, floor: at.lowestSeq, head: at.committedSeq };
   return refusalFrame(refusal('evicted', formatCursor(epoch, cursor), positions), positions);
 }

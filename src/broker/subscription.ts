@@ -4,7 +4,8 @@
  *
  *              write: all taken               write: not all taken
  *   ready ----------------------> ready    ready ------------------> stalled
- *   stalled --- drained ---> ready            any --- end, cut, closed by the peer ---> ended
+ *   stalled --- drained ---> ready         ready --- next event only in the log ---> waiting
+ *   waiting --- read from the log ---> ready  any --- end, cut, closed by the peer ---> ended
  */
 
 import type { EdgeStream } from './edge-stream.js';
@@ -29,7 +30,7 @@ export interface TypeFilter {
   readonly types: ReadonlySet<string>;
 }
 
-export type SubscriptionState = 'ready' | 'stalled' | 'ended';
+export type SubscriptionState = 'ready' | 'stalled' | 'waiting' | 'ended';
 
 export class Subscription {
   state: SubscriptionState = 'ready';

@@ -45,7 +45,7 @@ async function start(config: Config, log: Logger): Promise<RunningBroker | undef
     // Loaded here and not above: the commands that only print need no native code, and where its binary is
     // missing this is the place to say so.
     const { startBroker } = await import('../server/start-broker.js');
-    return await startBroker(config);
+    return await startBroker(config, log);
   } catch (error) {
     printError(explainStart(error, config, log));
     return undefined;

@@ -4,20 +4,32 @@ import type { Config, SettingKey } from './schema.js';
 import { isLoopback } from './text-forms.js';
 import { formatSize } from './units.js';
 
-type SizeKey = 'memory' | 'streamBytesMax' | 'retentionBytes' | 'eventBytesMax' | 'bodyBytesMax';
+type SizeKey =
+  | 'memory'
+  | 'streamBytesMax'
+  | 'retentionBytes'
+  | 'ringBytes'
+  | 'eventBytesMax'
+  | 'bodyBytesMax';
 
 interface Fit {
   readonly inner: SizeKey;
   readonly outer: SizeKey;
   /** Whether the inner must be less than the outer, and not only at most the same. */
   readonly isStrict: boolean;
+  /** A durable stream keeps on disk what its memory does not hold. */
+  readonly inMemoryOnly?: boolean;
 }
+
+/** What a durable stream keeps where nobody said: there is more disk than memory. */
+const DURABLE_RETENTION_BYTES = 2 ** 30;
 
 /** What has to fit into what, from the outside inwards, so that one lowered default can lower the next. */
 const FITS: readonly Fit[] = [
   { inner: 'streamBytesMax', outer: 'memory', isStrict: false },
   // At the same size a stream could never evict for its policy's sake, only for want of memory.
-  { inner: 'retentionBytes', outer: 'streamBytesMax', isStrict: true },
+  { inner: 'retentionBytes', outer: 'streamBytesMax', isStrict: true, inMemoryOnly: true },
+  { inner: 'ringBytes', outer: 'streamBytesMax', isStrict: true },
   { inner: 'eventBytesMax', outer: 'bodyBytesMax', isStrict: false },
 ];
 
@@ -33,6 +45,9 @@ export interface Settings {
  */
 export function fitDefaults({ config, sources }: Settings): Config {
   const fitted: { -readonly [Key in SettingKey]: Config[Key] } = { ...config };
+  if (config.dataDir !== null && sources.retentionBytes === 'default') {
+    fitted.retentionBytes = DURABLE_RETENTION_BYTES;
+  }
   for (const fit of FITS) {
     if (sources[fit.inner] !== 'default' || holds(fit, fitted)) continue;
     fitted[fit.inner] = fit.isStrict ? Math.floor(fitted[fit.outer] / 2) : fitted[fit.outer];
@@ -61,6 +76,7 @@ interface RelationInput {
   whereIs(key: SettingKey): string;
 }
 
-function holds({ inner, outer, isStrict }: Fit, config: Config): boolean {
+function holds({ inner, outer, isStrict, inMemoryOnly }: Fit, config: Config): boolean {
+  if (inMemoryOnly && config.dataDir !== null) return true;
   return isStrict ? config[inner] < config[outer] : config[inner] <= config[outer];
 }

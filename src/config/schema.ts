@@ -15,7 +15,14 @@ const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
 /** The headings under which usage text and the README list the settings, in order. */
-export type Group = 'Network' | 'Memory and threads' | 'Streams' | 'Publishing' | 'Reading' | 'Operations';
+export type Group =
+  | 'Network'
+  | 'Memory and threads'
+  | 'Streams'
+  | 'Durability'
+  | 'Publishing'
+  | 'Reading'
+  | 'Operations';
 
 interface Definition<T> {
   readonly group: Group;
@@ -63,7 +70,7 @@ const DEFINITIONS = {
   }),
   threads: define({
     group: 'Memory and threads',
-    kind: wholeNumber({ min: 1, max: 32, unit: 'threads' }),
+    kind: wholeNumber({ min: 1, max: 31, unit: 'threads' }),
     default: 1,
     doc: 'Threads that serve connections, all on the one port.',
   }),
@@ -103,7 +110,7 @@ const DEFINITIONS = {
     default: 4 * MIB,
     doc:
       'Newest bytes that a stream keeps at least; at twice as many it evicts. 0 sets no such limit. ' +
-      'The default is lowered where a stream has not the memory for it.',
+      'The default is lowered where a stream has not the memory for it, and is 1GiB with `dataDir`.',
   }),
   retentionAgeMs: define({
     group: 'Streams',
@@ -115,13 +122,57 @@ const DEFINITIONS = {
     group: 'Streams',
     kind: choice(['evict', 'reject']),
     default: 'evict',
-    doc: 'What gives way when a stream is full: its oldest events, or the publisher.',
+    doc: 'What gives way when a stream is full: its oldest events, or the publisher. Kept, and without effect yet.',
   }),
   ttlMs: define({
     group: 'Streams',
     kind: time({ min: 0, max: YEAR_MS }),
     default: 0,
     doc: 'Time after which a stream that nobody uses is deleted. 0 keeps it.',
+  }),
+  dataDir: define({
+    group: 'Durability',
+    kind: path('DIR'),
+    default: null,
+    doc: 'Directory that keeps streams over a restart; made if it is not there. Without it they are in memory only.',
+  }),
+  fsync: define({
+    group: 'Durability',
+    kind: choice(['always', 'interval']),
+    default: 'always',
+    doc:
+      'When a commit reaches the disk: before it is acknowledged, or within `fsyncIntervalMs`. With `interval` a ' +
+      'crash of the machine, not of the broker, can lose what was acknowledged in that time.',
+  }),
+  fsyncIntervalMs: define({
+    group: 'Durability',
+    kind: time({ min: 1, max: 10 * SECOND_MS }),
+    default: 100,
+    doc: 'Time between two syncs to disk where `fsync` is `interval`.',
+  }),
+  ringBytes: define({
+    group: 'Durability',
+    kind: size({ min: 4 * KIB, max: GIB }),
+    default: 4 * MIB,
+    doc: 'Newest bytes of a durable stream that stay in memory at least. Older events are read from disk.',
+  }),
+  replayThreads: define({
+    group: 'Durability',
+    kind: wholeNumber({ min: 1, max: 16, unit: 'threads' }),
+    default: 1,
+    doc: 'Threads that read from disk for readers who are far behind.',
+  }),
+  replayQueueMax: define({
+    group: 'Durability',
+    kind: wholeNumber({ min: 1, max: 100_000, unit: 'reads' }),
+    default: 256,
+    doc: 'Reads from disk that wait at a time, identical ones counted once. Readers beyond that wait for their turn.',
+  }),
+  replayCacheBytes: define({
+    group: 'Durability',
+    kind: size({ min: MIB, max: GIB }),
+    default: 16 * MIB,
+    doc: 'Memory of each thread for what was read from disk, shared by all who read the same.',
   }),
   eventBytesMax: define({
     group: 'Publishing',

@@ -41,20 +41,25 @@ export function parseFrames(bytes: Uint8Array): ParsedEvent[] {
 }
 
 /**
- * The frames whose type is in `types`, byte for byte and in order (contract 4.9); `message` names the untyped ones.
- * Answers `bytes` itself when nothing is left out.
+ * The frames whose type is in `types`, byte for byte and in order, and how many they are (contract 4.9); `message`
+ * names the untyped ones. Answers `bytes` itself when nothing is left out.
  */
-export function filterFrames(bytes: Uint8Array, types: ReadonlySet<string>): Uint8Array {
+export function filterFrames(
+  bytes: Uint8Array,
+  types: ReadonlySet<string>,
+): { frames: Uint8Array; count: number } {
   const runs: number[] = [];
   let size = 0;
+  let count = 0;
   const frames = new FrameReader(bytes);
   while (frames.next()) {
     if (!types.has(frames.type ?? 'message')) continue;
+    count++;
     size += frames.end - frames.start;
     if (runs.at(-1) === frames.start) runs[runs.length - 1] = frames.end;
     else runs.push(frames.start, frames.end);
   }
-  if (size === bytes.length) return bytes;
+  if (size === bytes.length) return { frames: bytes, count };
 
   const kept = new Uint8Array(size);
   let at = 0;
@@ -63,7 +68,7 @@ export function filterFrames(bytes: Uint8Array, types: ReadonlySet<string>): Uin
     kept.set(run, at);
     at += run.length;
   }
-  return kept;
+  return { frames: kept, count };
 }
 
 /** Steps through frames that stand back to back. */

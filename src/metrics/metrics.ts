@@ -9,6 +9,7 @@ import type { StreamLag } from '../broker/edge-broker.js';
 import type { Arena } from '../ring/arena.js';
 import type { Counters } from '../ring/counters.js';
 import { SubscriberLagHistogram } from './lag-histogram.js';
+import { type LogSources, registerLogMetrics } from './log-metrics.js';
 import { COMPUTED, LOOP_DELAY, STREAM_METRICS, WORD_METRICS } from './names.js';
 import { StreamPicker } from './stream-picker.js';
 
@@ -26,6 +27,8 @@ export interface MetricsSources {
   readonly streamPatterns: readonly string[];
   /** How many streams get series of their own because their lag is largest. */
   readonly streamsTop: number;
+  /** Null without a durable log. */
+  readonly log: LogSources | null;
 }
 
 type Family = keyof typeof COMPUTED | keyof typeof STREAM_METRICS;
@@ -43,6 +46,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     for (const metric of WORD_METRICS) registerWords(metric, sources.counters, registers);
     registerLoopDelay(sources.counters, registers);
+    if (sources.log !== null) registerLogMetrics(sources.log, this.#registry);
     this.#registry.registerMetric(new SubscriberLagHistogram(sources.counters));
     for (const [family, { name, help }] of Object.entries(COMPUTED)) {
       const Kind = name.endsWith('_total') ? PromCounter : Gauge;

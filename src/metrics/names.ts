@@ -4,6 +4,7 @@
  */
 
 import { Counter } from '../ring/counters.js';
+import { LogCounter } from '../ring/log-status.js';
 
 interface WordMetric {
   readonly name: string;
@@ -20,6 +21,12 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
   word('counter', 'deliveries_total', 'Events written to subscribers, once for each.', Counter.deliveries),
   word('counter', 'delivered_bytes_total', 'Bytes of frames written to subscribers.', Counter.deliveredBytes),
+  word(
+    'counter',
+    'replayed_bytes_total',
+    'Bytes of frames written that came from the durable log.',
+    Counter.replayedBytes,
+  ),
   word('counter', 'pages_total', 'Pages read.', Counter.pages),
   word(
     'counter',
@@ -37,6 +44,7 @@ export const WORD_METRICS: readonly WordMetric[] = [
         joined: Counter.joinedLive,
         live: Counter.resumedLive,
         ring: Counter.resumedRing,
+        log: Counter.resumedLog,
         refused: Counter.resumeRefused,
       },
     },
@@ -126,7 +134,10 @@ export const COMPUTED = {
     help: 'Bytes of frames that can be read, over all streams.',
   },
   committedEvents: { name: 'gapless_committed_events', help: 'Sum of the committed seqs of all streams.' },
-  headEvents: { name: 'gapless_head_events', help: 'Sum of the head seqs of all streams.' },
+  headEvents: {
+    name: 'gapless_head_events',
+    help: 'Sum of the head seqs of all streams; what is above the committed ones waits for a commit.',
+  },
   evictedEvents: { name: 'gapless_evicted_events_total', help: 'Events evicted, over all streams.' },
 } as const;
 
@@ -140,6 +151,53 @@ export const STREAM_METRICS = {
     name: 'gapless_stream_lag_events',
     help: 'Events that the subscriber furthest behind has not been delivered.',
   },
+} as const;
+
+export const COMMIT_SECONDS = {
+  name: 'gapless_log_commit_seconds',
+  help: 'Time that commits to the durable log took, each of a group of appends.',
+};
+
+export const LOG_FAULT = {
+  name: 'gapless_log_fault',
+  help: 'Whether the durable log takes appends: 0 it does, 1 the disk is full, 2 it fails otherwise.',
+};
+
+/** Counted by the log thread. Events over commits is the size of a group. */
+export const LOG_METRICS = [
+  { name: 'gapless_log_commits_total', help: 'Commits to the durable log.', counter: LogCounter.commits },
+  {
+    name: 'gapless_log_committed_events_total',
+    help: 'Events committed.',
+    counter: LogCounter.committedEvents,
+  },
+  {
+    name: 'gapless_log_committed_bytes_total',
+    help: 'Bytes of frames committed.',
+    counter: LogCounter.committedBytes,
+  },
+  {
+    name: 'gapless_log_failed_commits_total',
+    help: 'Commits that failed.',
+    counter: LogCounter.failedCommits,
+  },
+  {
+    name: 'gapless_log_size_bytes',
+    help: 'Bytes that the durable log occupies.',
+    counter: LogCounter.sizeBytes,
+  },
+] as const;
+
+/** How the replay pool is doing. */
+export const REPLAY_METRICS = {
+  reads: {
+    name: 'gapless_replay_reads_total',
+    help: 'Reads from the durable log for readers below the ring.',
+  },
+  shared: { name: 'gapless_replay_shared_reads_total', help: 'Reads that one under way answered as well.' },
+  bytes: { name: 'gapless_replay_read_bytes_total', help: 'Bytes of frames read from the durable log.' },
+  failed: { name: 'gapless_replay_failed_reads_total', help: 'Reads from the durable log that failed.' },
+  depth: { name: 'gapless_replay_queue_reads', help: 'Reads from the durable log in flight and waiting.' },
 } as const;
 
 function word(type: WordMetric['type'], name: string, help: string, words: number): WordMetric {

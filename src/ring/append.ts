@@ -10,8 +10,16 @@ import type { FrameBatch } from '../core/sse-frame.js';
 import { IdLine } from '../core/sse-frame.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
-import { makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED } from './ring-growth.js';
-import { byteOffsetOf, evictTo, floorSeq, headSeq, retentionFloor, segmentOf } from './ring-memory.js';
+import { makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED, ROOM_UNCOMMITTED } from './ring-growth.js';
+import {
+  byteOffsetOf,
+  evictTo,
+  floorSeq,
+  hasReaders,
+  headSeq,
+  retentionFloor,
+  segmentOf,
+} from './ring-memory.js';
 import type { Rings, StreamHandle } from './rings.js';
 import { f64At, i32At } from './rings.js';
 
@@ -27,6 +35,9 @@ export const APPEND_NO_MEMORY = 4;
 /** The batch is larger than this stream's ring may ever be. */
 export const APPEND_TOO_LARGE = 5;
 
+/** The stream's memory is full of events that are not committed yet. Try again soon. */
+export const APPEND_UNCOMMITTED = 6;
+
 /** `ifHeadSeq` of a publisher that does not care. */
 export const ANY_HEAD = -1;
 
@@ -35,6 +46,8 @@ export class Appender {
   /** Seqs of the batch after APPENDED. */
   firstSeq = 0;
   lastSeq = 0;
+  /** Bits of those who have to be told of the batch: pass it to `Wakes.tell` after APPENDED. */
+  toTell = 0;
 
   readonly #rings: Rings;
   readonly #idLine = new IdLine();
@@ -72,19 +85,32 @@ export class Appender {
     const room = makeRoom(rings, slot, bytes, batch.count);
     if (room === ROOM_REFUSED) return APPEND_NO_MEMORY;
     if (room === ROOM_IMPOSSIBLE) return APPEND_TOO_LARGE;
+    if (room === ROOM_UNCOMMITTED) return APPEND_UNCOMMITTED;
 
     this.#write(stream, batch, head + 1, bytes);
     rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head + batch.count;
-    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = head + batch.count;
+    if (!rings.durable) rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = head + batch.count;
     rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
     this.firstSeq = head + 1;
     this.lastSeq = head + batch.count;
 
-    // Whoever reads here has not been told of this batch yet.
-    const unseen = Atomics.load(rings.i32, i32At(slot, layout.INTEREST_MASK_OFFSET)) !== 0;
-    const target = retentionFloor(rings, slot, mustGo, unseen);
+    const target = retentionFloor(rings, slot, mustGo, hasReaders(rings, slot));
     if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
+    this.#mark(slot);
     return APPENDED;
+  }
+
+  /**
+   * Marks those who are to be told: the log thread, or without one the edges with readers. Under the lock, so that
+   * nobody trims what they have not read in between.
+   */
+  #mark(slot: number): void {
+    const words = this.#rings.i32;
+    const told = this.#rings.durable
+      ? layout.LOG_BIT
+      : Atomics.load(words, i32At(slot, layout.INTEREST_MASK_OFFSET));
+    const before = told === 0 ? 0 : Atomics.or(words, i32At(slot, layout.DIRTY_MASK_OFFSET), told);
+    this.toTell = told & ~before;
   }
 
   #write(stream: StreamHandle, batch: FrameBatch, firstSeq: number, bytes: number): void {

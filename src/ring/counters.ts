@@ -54,9 +54,13 @@ export const Counter = {
   loopDelayMaxSeconds: 28,
   /** Subscriptions and paged reads refused for their cursor. */
   resumeRefused: 29,
+  /** Resumes that begin in the durable log. */
+  resumedLog: 30,
+  /** Bytes of runs that were read from the durable log and written to subscribers. */
+  replayedBytes: 31,
 } as const;
 
-const COUNTERS_LENGTH = 32;
+const COUNTERS_LENGTH = 40;
 
 /** Upper bounds of the lag histograms, events. The last bucket has none. */
 export const LAG_BOUNDS = [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] as const;

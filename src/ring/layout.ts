@@ -6,7 +6,7 @@
  *
  *   offset size type field            writers            access
  *        0    4 i32  lock             everyone           atomic; mutex.ts
- *        4    4 i32  state            lock holder        lock; STREAM_FREE, STREAM_OPEN, STREAM_CLOSED
+ *        4    4 i32  state            lock holder        lock; STREAM_FREE, _OPEN, _CLOSING, _CLOSED
  *        8    4 i32  dataUnit         lock holder        lock; first arena unit of the data ring
  *       12    4 i32  dataOrder        lock holder        lock; log2 of its bytes, 0 = no ring yet
  *       16    4 i32  indexUnit        lock holder        lock; first arena unit of the index ring
@@ -22,14 +22,17 @@
  *       80    8 f64  dataBytesMax     coordinator        lock; the ring doubles up to this
  *       88    8 f64  evictedEvents    lock holder        lock
  *       96   16 u8[] epoch            coordinator        lock; ASCII
+ *      112    8 f64  logFloorSeq      log thread         lock; lowest seq in the durable log, 0 = no log
+ *      120    4 i32  logId            coordinator        lock; the stream's number in the durable log
  *      128    4 i32  generation       coordinator        atomic, stored under the lock; see S4
  *      256    4 i32  floorPosition    lock holder        atomic RMW; see S2
  *      260    4 i32  ringVersion      lock holder        atomic RMW; see S3
  *      384    4 i32  interestMask     edges              atomic; bit e = edge e has readers here
- *      388    4 i32  dirtyMask        publishers, edges  atomic; bit e = edge e was told of news and has not read it all
+ *      388    4 i32  dirtyMask        publishers, edges  atomic; bit e = edge e was told of news and has not read it all; bit 31: the log thread
  *      392    4 i32  subscribers      edges              atomic add
  *
- * S1  floorSeq <= headSeq + 1, committedSeq <= headSeq; in memory mode committedSeq = headSeq (I4, I9).
+ * S1  floorSeq <= committedSeq + 1, committedSeq <= headSeq; without a durable log committedSeq = headSeq, with one
+ *     the log thread moves it (I4, I5, I9).
  * S2  Bytes of the data ring below `floorPosition` may be overwritten at any time, bytes from there to
  *     `headPosition` never. The evictor moves `floorPosition` by a read-modify-write *before* it
  *     overwrites; the reader confirms it by a read-modify-write *after* it has copied (I5).
@@ -41,7 +44,7 @@
  *
  * Fields with different writers stand two cache lines apart (adjacent-line prefetch).
  *
- * EDGE BLOCK: one per edge, `edgeBlockBytes(queueCells)` apart, in the `wakes` buffer.
+ * EDGE BLOCK: one per edge and a last one for the log thread, `edgeBlockBytes(queueCells)` apart, in the `wakes` buffer.
  *
  *        0    4 i32  wakeWord         anyone who wakes   atomic add + notify; the edge waits on it
  *      128    4 i32  queueTail        publishers         atomic add: claims a cell
@@ -85,6 +88,8 @@ export const DATA_BYTES_MAX_OFFSET = 80;
 export const EVICTED_EVENTS_OFFSET = 88;
 export const EPOCH_OFFSET = 96;
 export const EPOCH_BYTES_MAX = 16;
+export const LOG_FLOOR_SEQ_OFFSET = 112;
+export const LOG_ID_OFFSET = 120;
 export const GENERATION_OFFSET = 128;
 export const FLOOR_POSITION_OFFSET = 256;
 export const RING_VERSION_OFFSET = 260;
@@ -95,9 +100,12 @@ export const SUBSCRIBERS_OFFSET = 392;
 export const STREAM_FREE = 0;
 export const STREAM_OPEN = 1;
 export const STREAM_CLOSED = 2;
+/** Nothing is appended any more, and the log has not committed the end yet. */
+export const STREAM_CLOSING = 3;
 
-/** One bit of a 32-bit mask per edge. */
-export const EDGES_MAX = 32;
+/** One bit of a 32-bit mask per edge; the last one is the log thread's. */
+export const EDGES_MAX = 31;
+export const LOG_BIT = 1 << EDGES_MAX;
 
 export const WAKE_WORD_OFFSET = 0;
 export const QUEUE_TAIL_OFFSET = 128;

@@ -4,11 +4,19 @@
  */
 
 import { assert } from '../assert.js';
-import { mustGo, type StreamConfig } from '../core/retention.js';
+import { mustGo } from '../core/retention.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
 import { releaseRings } from './ring-growth.js';
-import { evictTo, floorSeq, hasUnseen, headSeq, keptBytes, retentionFloor } from './ring-memory.js';
+import {
+  committedSeq,
+  evictTo,
+  floorSeq,
+  hasUnseen,
+  headSeq,
+  keptBytes,
+  retentionFloor,
+} from './ring-memory.js';
 import type { Rings, StreamHandle } from './rings.js';
 import { f64At, i32At } from './rings.js';
 
@@ -33,7 +41,15 @@ export interface StreamPositions {
 export function openStream(
   rings: Rings,
   slot: number,
-  stream: { epoch: string; config: StreamConfig; dataBytesMax: number; nowMs: number },
+  stream: {
+    epoch: string;
+    /** What the ring keeps at least; 0 = no such limit. */
+    retention: { events: number; bytes: number };
+    dataBytesMax: number;
+    nowMs: number;
+    /** Where a stream stands that the durable log brought back; a new one stands at 0, with floor 1. */
+    logged?: { id: number; floor: number; head: number; closed: boolean };
+  },
 ): StreamHandle {
   assert(stream.epoch.length <= layout.EPOCH_BYTES_MAX, 'layout: the epoch fits its field');
   lock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
@@ -42,19 +58,24 @@ export function openStream(
     'S4: only a free slot is given away',
   );
   const generation = Atomics.add(rings.i32, i32At(slot, layout.GENERATION_OFFSET), 1) + 1;
-  rings.i32[i32At(slot, layout.STATE_OFFSET)] = layout.STREAM_OPEN;
+  const head = stream.logged?.head ?? 0;
+  rings.i32[i32At(slot, layout.STATE_OFFSET)] = stream.logged?.closed
+    ? layout.STREAM_CLOSED
+    : layout.STREAM_OPEN;
   rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] = 0;
   Atomics.exchange(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET), 0);
   rings.i32[i32At(slot, layout.EPOCH_LENGTH_OFFSET)] = stream.epoch.length;
   for (let i = 0; i < stream.epoch.length; i++) {
     rings.u8[slot * layout.STREAM_SLOT_BYTES + layout.EPOCH_OFFSET + i] = stream.epoch.charCodeAt(i);
   }
-  rings.f64[f64At(slot, layout.FLOOR_SEQ_OFFSET)] = 1;
-  rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = 0;
-  rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = 0;
+  rings.f64[f64At(slot, layout.FLOOR_SEQ_OFFSET)] = head + 1;
+  rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = head;
+  rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head;
+  rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = stream.logged?.floor ?? (rings.durable ? 1 : 0);
+  rings.i32[i32At(slot, layout.LOG_ID_OFFSET)] = stream.logged?.id ?? 0;
   rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = stream.nowMs;
-  rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] = stream.config.retention.events;
-  rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] = stream.config.retention.bytes;
+  rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] = stream.retention.events;
+  rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] = stream.retention.bytes;
   rings.f64[f64At(slot, layout.DATA_BYTES_MAX_OFFSET)] = stream.dataBytesMax;
   rings.f64[f64At(slot, layout.EVICTED_EVENTS_OFFSET)] = 0;
   Atomics.store(rings.i32, i32At(slot, layout.SUBSCRIBERS_OFFSET), 0);
@@ -62,11 +83,23 @@ export function openStream(
   return { slot, generation, epoch: stream.epoch };
 }
 
-/** Ends a stream: nothing more can be appended. False when the handle is old. */
+/**
+ * Ends a stream: nothing more can be appended. With a durable log its readers hear of the end when that is committed,
+ * from `closeLogged`. False when the handle is old.
+ */
 export function closeStream(rings: Rings, stream: StreamHandle, nowMs: number): boolean {
   return locked(rings, stream, () => {
-    rings.i32[i32At(stream.slot, layout.STATE_OFFSET)] = layout.STREAM_CLOSED;
+    const stateAt = i32At(stream.slot, layout.STATE_OFFSET);
+    if (rings.i32[stateAt] !== layout.STREAM_OPEN) return;
+    rings.i32[stateAt] = rings.durable ? layout.STREAM_CLOSING : layout.STREAM_CLOSED;
     rings.f64[f64At(stream.slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
+  });
+}
+
+/** The log has the end of a stream. Single writer: the log thread. */
+export function closeLogged(rings: Rings, stream: StreamHandle): void {
+  locked(rings, stream, () => {
+    rings.i32[i32At(stream.slot, layout.STATE_OFFSET)] = layout.STREAM_CLOSED;
   });
 }
 
@@ -77,8 +110,28 @@ export function removeStream(rings: Rings, stream: StreamHandle): boolean {
     // S4 first: whoever takes the lock next must not take the empty rings for an empty stream.
     Atomics.add(rings.i32, i32At(slot, layout.GENERATION_OFFSET), 1);
     rings.i32[i32At(slot, layout.STATE_OFFSET)] = layout.STREAM_FREE;
+    // What was not committed was never seen, and goes with the stream.
+    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = headSeq(rings, slot);
     evictTo(rings, slot, headSeq(rings, slot) + 1);
     releaseRings(rings, slot);
+  });
+}
+
+/**
+ * The log has everything up to `seq`, and nothing below `logFloorSeq`: it may be seen and acknowledged from now on
+ * (I4). Single writer: the log thread. False when the handle is old.
+ */
+export function commitStream(
+  rings: Rings,
+  stream: StreamHandle,
+  at: { seq: number; logFloorSeq: number },
+): boolean {
+  return locked(rings, stream, () => {
+    const slot = stream.slot;
+    assert(at.seq >= committedSeq(rings, slot), 'I9: committed never goes back');
+    assert(at.seq <= headSeq(rings, slot), 'S1: only what was appended is committed');
+    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = at.seq;
+    rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = at.logFloorSeq;
   });
 }
 
@@ -94,7 +147,7 @@ export function trimToRetention(rings: Rings, stream: StreamHandle): void {
 export function trimBelow(rings: Rings, stream: StreamHandle, seq: number): void {
   locked(rings, stream, () => {
     const slot = stream.slot;
-    if (seq > floorSeq(rings, slot)) evictTo(rings, slot, Math.min(seq, headSeq(rings, slot) + 1));
+    if (seq > floorSeq(rings, slot)) evictTo(rings, slot, Math.min(seq, committedSeq(rings, slot) + 1));
     if (floorSeq(rings, slot) === headSeq(rings, slot) + 1) releaseRings(rings, slot);
   });
 }
@@ -107,8 +160,8 @@ export function readPositions(rings: Rings, stream: StreamHandle): StreamPositio
     positions = {
       epoch: stream.epoch,
       floor: floorSeq(rings, slot),
-      logFloor: null,
-      committed: rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number,
+      logFloor: logFloor(rings, slot),
+      committed: committedSeq(rings, slot),
       head: headSeq(rings, slot),
       bytes: keptBytes(rings, slot),
       closed: rings.i32[i32At(slot, layout.STATE_OFFSET)] === layout.STREAM_CLOSED,
@@ -120,7 +173,14 @@ export function readPositions(rings: Rings, stream: StreamHandle): StreamPositio
   return positions;
 }
 
-/** Counts a stream's subscribers over all edges. */
+/** Notes that a stream is in use, so that its time to live starts anew. */
+export function touchStream(rings: Rings, stream: StreamHandle, nowMs: number): void {
+  locked(rings, stream, () => {
+    rings.f64[f64At(stream.slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
+  });
+}
+
+/** Counts a stream's subscribers over all edges, those who wait for a page among them. */
 export function addSubscribers(rings: Rings, stream: StreamHandle, amount: number): void {
   if (!isCurrent(rings, stream)) return;
   Atomics.add(rings.i32, i32At(stream.slot, layout.SUBSCRIBERS_OFFSET), amount);
@@ -129,6 +189,10 @@ export function addSubscribers(rings: Rings, stream: StreamHandle, amount: numbe
 /** Whether the handle still names its stream. No lock: the answer may be old when it arrives. */
 export function isCurrent(rings: Rings, stream: StreamHandle): boolean {
   return Atomics.load(rings.i32, i32At(stream.slot, layout.GENERATION_OFFSET)) === stream.generation;
+}
+
+function logFloor(rings: Rings, slot: number): number | null {
+  return rings.durable ? (rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] as number) : null;
 }
 
 function locked(rings: Rings, stream: StreamHandle, section: () => void): boolean {

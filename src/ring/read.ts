@@ -14,7 +14,15 @@
 import { assert } from '../assert.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
-import { byteOffsetOf, floorSeq, lastWithin, positionOf, segmentOf } from './ring-memory.js';
+import {
+  byteOffsetOf,
+  committedSeq,
+  floorSeq,
+  headSeq,
+  lastWithin,
+  positionOf,
+  segmentOf,
+} from './ring-memory.js';
 import type { Rings, StreamHandle } from './rings.js';
 import { f64At, i32At } from './rings.js';
 
@@ -40,6 +48,11 @@ export class FrameRun {
     this.frames = this.#buffer.subarray(0, 0);
   }
 
+  /** Events in the run. */
+  get count(): number {
+    return this.lastSeq - this.firstSeq + 1;
+  }
+
   reserve(length: number): void {
     if (length > this.#buffer.length) this.#buffer = new Uint8Array(2 ** Math.ceil(Math.log2(length)));
     this.frames = this.#buffer.subarray(0, length);
@@ -51,8 +64,12 @@ const TRIES_MAX = 4;
 
 /** Single user: one thread. */
 export class RingReader {
-  /** Lowest seq in the ring, newest committed seq, and whether the stream is closed, at the last `look` or `read`. */
+  /**
+   * Lowest seq in the ring and in the durable log (0: there is none), newest committed seq, and whether the stream
+   * is closed, at the last `look` or `read`.
+   */
   floorSeq = 0;
+  logFloorSeq = 0;
   committedSeq = 0;
   closed = false;
   /** Copies thrown away because the floor or the ring moved meanwhile. */
@@ -66,6 +83,11 @@ export class RingReader {
 
   constructor(rings: Rings) {
     this.#rings = rings;
+  }
+
+  /** Lowest seq that can be read, wherever it is kept. */
+  get lowestSeq(): number {
+    return this.logFloorSeq === 0 ? this.floorSeq : Math.min(this.floorSeq, this.logFloorSeq);
   }
 
   /** Where the stream stands. @returns READ_OK or READ_GONE. */
@@ -82,11 +104,29 @@ export class RingReader {
    * @returns one of the constants above.
    */
   read(stream: StreamHandle, afterSeq: number, bytesMax: number, run: FrameRun): number {
+    return this.#read(stream, afterSeq, bytesMax, run, false);
+  }
+
+  /**
+   * The same, but on to the head: what was appended and is not committed yet. For the log thread, whose commit is
+   * what makes it visible (I4); nobody else may show it.
+   */
+  readUncommitted(stream: StreamHandle, afterSeq: number, bytesMax: number, run: FrameRun): number {
+    return this.#read(stream, afterSeq, bytesMax, run, true);
+  }
+
+  #read(
+    stream: StreamHandle,
+    afterSeq: number,
+    bytesMax: number,
+    run: FrameRun,
+    uncommitted: boolean,
+  ): number {
     const words = this.#rings.i32;
     const lockAt = i32At(stream.slot, layout.LOCK_OFFSET);
     for (let attempt = 1; ; attempt++) {
       lock(words, lockAt);
-      const found = this.#locate(stream, afterSeq, bytesMax, run);
+      const found = this.#locate(stream, afterSeq, bytesMax, run, uncommitted);
       const last = attempt > TRIES_MAX;
       if (found === READ_OK && last) this.#copy(run);
       unlock(words, lockAt);
@@ -98,14 +138,21 @@ export class RingReader {
   }
 
   /** Under the lock: where the frames are, and how many of them. */
-  #locate(stream: StreamHandle, afterSeq: number, bytesMax: number, run: FrameRun): number {
+  #locate(
+    stream: StreamHandle,
+    afterSeq: number,
+    bytesMax: number,
+    run: FrameRun,
+    uncommitted: boolean,
+  ): number {
     const rings = this.#rings;
     const slot = stream.slot;
     if (this.#look(stream) === READ_GONE) return READ_GONE;
-    assert(afterSeq <= this.committedSeq, 'I4: a reader is never ahead of what is committed');
-    if (afterSeq === this.committedSeq) return READ_CAUGHT_UP;
+    const newestSeq = uncommitted ? headSeq(rings, slot) : this.committedSeq;
+    assert(afterSeq <= newestSeq, 'I4: a reader is never ahead of what is committed');
+    if (afterSeq === newestSeq) return READ_CAUGHT_UP;
     if (afterSeq + 1 < this.floorSeq) return READ_OVERTAKEN;
-    const lastSeq = lastWithin(rings, slot, afterSeq + 1, this.committedSeq, bytesMax);
+    const lastSeq = lastWithin(rings, slot, afterSeq + 1, newestSeq, bytesMax);
     this.#position = positionOf(rings, slot, afterSeq + 1);
     this.#unit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
     this.#order = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
@@ -122,7 +169,8 @@ export class RingReader {
     if (Atomics.load(rings.i32, i32At(slot, layout.GENERATION_OFFSET)) !== stream.generation)
       return READ_GONE;
     this.floorSeq = floorSeq(rings, slot);
-    this.committedSeq = rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number;
+    this.logFloorSeq = rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] as number;
+    this.committedSeq = committedSeq(rings, slot);
     this.closed = rings.i32[i32At(slot, layout.STATE_OFFSET)] === layout.STREAM_CLOSED;
     return READ_OK;
   }

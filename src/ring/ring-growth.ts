@@ -1,6 +1,6 @@
 /**
- * Making room: rings double up to their limit rather than evict what retention would keep, and evict
- * within what they have when the arena is full. Called with the slot's lock held.
+ * Making room: rings grow, to powers of two, up to their limit rather than evict what retention would keep, and
+ * evict within what they have when the arena is full. Called with the slot's lock held.
  *
  * Cold path: a ring that has found its size comes here only to evict.
  */
@@ -11,10 +11,11 @@ import type { Arena } from './arena.js';
 import * as layout from './layout.js';
 import {
   byteOffsetOf,
+  committedSeq,
   dataCapacity,
   evictTo,
   floorSeq,
-  hasUnseen,
+  hasReaders,
   headSeq,
   indexCapacity,
   keptBytes,
@@ -31,18 +32,28 @@ export const ROOM_REFUSED = 1;
 /** The run is larger than the ring may ever be. */
 export const ROOM_IMPOSSIBLE = 2;
 
+/** All the room there is holds events that are not committed yet; there is room when they are. */
+export const ROOM_UNCOMMITTED = 3;
+
 /** Makes room for `count` more frames of `bytes` in all. */
 export function makeRoom(rings: Rings, slot: number, bytes: number, count: number): number {
   if (fits(rings, slot, bytes, count)) return ROOM_MADE;
   if (bytes > dataBytesMax(rings, slot)) return ROOM_IMPOSSIBLE;
   evictSuperfluous(rings, slot);
-  while (!fitsData(rings, slot, bytes) && dataCapacity(rings, slot) < dataBytesMax(rings, slot)) {
-    if (!growData(rings, slot)) break;
+  if (fits(rings, slot, bytes, count)) return ROOM_MADE;
+
+  // Both blocks before either ring: a publish that is refused holds no memory that it did not hold before.
+  const data = allocateData(rings, slot, bytes);
+  const index = allocateIndex(rings, slot, count);
+  const dataBytes = data === null ? dataCapacity(rings, slot) : 2 ** data.order;
+  const indexEvents = index === null ? indexCapacity(rings, slot) : 2 ** (index.order - 2);
+  if (bytes > dataBytes || count > indexEvents) {
+    for (const block of [data, index]) if (block !== null) rings.arena.release(block.unit, block.order);
+    return ROOM_REFUSED;
   }
-  while (!fitsIndex(rings, slot, count) && growIndex(rings, slot));
-  if (bytes > dataCapacity(rings, slot) || count > indexCapacity(rings, slot)) return ROOM_REFUSED;
-  evictToFit(rings, slot, bytes, count);
-  return ROOM_MADE;
+  if (data !== null) moveData(rings, slot, data);
+  if (index !== null) moveIndex(rings, slot, index);
+  return evictToFit(rings, slot, bytes, count) ? ROOM_MADE : ROOM_UNCOMMITTED;
 }
 
 /** Gives both rings back; the stream keeps its positions. Only when nothing is kept. */
@@ -71,40 +82,71 @@ function dataBytesMax(rings: Rings, slot: number): number {
   return rings.f64[f64At(slot, layout.DATA_BYTES_MAX_OFFSET)] as number;
 }
 
-/** Before a ring doubles, what no limit asks to keep goes. Age is the coordinator's: it is not known here. */
+/**
+ * Before a ring grows, what no limit asks to keep goes. Age is the coordinator's: it is not known here. Whoever reads
+ * may not have seen the newest yet: it may not even have been told of them.
+ */
 function evictSuperfluous(rings: Rings, slot: number): void {
-  const target = retentionFloor(rings, slot, mayGo, hasUnseen(rings, slot));
+  const target = retentionFloor(rings, slot, mayGo, hasReaders(rings, slot));
   if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
 }
 
-function evictToFit(rings: Rings, slot: number, bytes: number, count: number): void {
+/** @returns false, with nothing evicted, when that would take events that are not committed (I5). */
+function evictToFit(rings: Rings, slot: number, bytes: number, count: number): boolean {
   const head = headSeq(rings, slot);
   const headPosition = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
   const keepBytes = dataCapacity(rings, slot) - bytes;
   let target = Math.max(floorSeq(rings, slot), head + 1 - (indexCapacity(rings, slot) - count));
   while (((headPosition - positionOf(rings, slot, target)) | 0) > keepBytes) target++;
+  if (target > committedSeq(rings, slot) + 1) return false;
   if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
-}
-
-function growData(rings: Rings, slot: number): boolean {
-  const oldUnit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
-  const oldOrder = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
-  const order = oldOrder === 0 ? layout.DATA_ORDER_MIN : oldOrder + 1;
-  if (order > layout.RING_ORDER_MAX) return false;
-  const unit = rings.arena.allocate(order);
-  if (unit < 0) return false;
-  const floor = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
-  if (oldOrder !== 0) copyRing(rings.arena, oldUnit, oldOrder, unit, order, floor, keptBytes(rings, slot));
-  replaceBlock(rings, slot, layout.DATA_UNIT_OFFSET, layout.DATA_ORDER_OFFSET, unit, order);
   return true;
 }
 
-function growIndex(rings: Rings, slot: number): boolean {
+interface Block {
+  readonly unit: number;
+  readonly order: number;
+}
+
+/** A larger block for the data, as near as there is to what would keep everything; null: none, or none is needed. */
+function allocateData(rings: Rings, slot: number, bytes: number): Block | null {
+  if (fitsData(rings, slot, bytes)) return null;
+  const wantedBytes = Math.min(keptBytes(rings, slot) + bytes, dataBytesMax(rings, slot));
+  const oldOrder = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
+  const least = Math.max(orderOf(bytes), oldOrder + 1, layout.DATA_ORDER_MIN);
+  return allocateBlock(rings.arena, Math.max(orderOf(wantedBytes), layout.DATA_ORDER_MIN), least);
+}
+
+function allocateIndex(rings: Rings, slot: number, count: number): Block | null {
+  if (fitsIndex(rings, slot, count)) return null;
+  const wantedEvents = headSeq(rings, slot) - floorSeq(rings, slot) + 1 + count;
   const oldOrder = rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number;
-  const order = oldOrder === 0 ? layout.INDEX_ORDER_MIN : oldOrder + 1;
-  if (order > layout.RING_ORDER_MAX) return false;
-  const unit = rings.arena.allocate(order);
-  if (unit < 0) return false;
+  const least = Math.max(orderOf(4 * count), oldOrder + 1, layout.INDEX_ORDER_MIN);
+  return allocateBlock(rings.arena, Math.max(orderOf(4 * wantedEvents), layout.INDEX_ORDER_MIN), least);
+}
+
+/** The largest block that is free, from `wanted` down to `least`. */
+function allocateBlock(arena: Arena, wanted: number, least: number): Block | null {
+  for (let order = Math.min(wanted, layout.RING_ORDER_MAX); order >= least; order--) {
+    const unit = arena.allocate(order);
+    if (unit >= 0) return { unit, order };
+  }
+  return null;
+}
+
+function orderOf(bytes: number): number {
+  return Math.ceil(Math.log2(bytes));
+}
+
+function moveData(rings: Rings, slot: number, { unit, order }: Block): void {
+  const oldUnit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
+  const oldOrder = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
+  const floor = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
+  if (oldOrder !== 0) copyRing(rings.arena, oldUnit, oldOrder, unit, order, floor, keptBytes(rings, slot));
+  replaceBlock(rings, slot, layout.DATA_UNIT_OFFSET, layout.DATA_ORDER_OFFSET, unit, order);
+}
+
+function moveIndex(rings: Rings, slot: number, { unit, order }: Block): void {
   const words = rings.arena.words[segmentOf(unit)] as Int32Array;
   const base = byteOffsetOf(unit) / 4;
   const mask = 2 ** (order - 2) - 1;
@@ -113,7 +155,6 @@ function growIndex(rings: Rings, slot: number): boolean {
     words[base + (seq & mask)] = positionOf(rings, slot, seq);
   }
   replaceBlock(rings, slot, layout.INDEX_UNIT_OFFSET, layout.INDEX_ORDER_OFFSET, unit, order);
-  return true;
 }
 
 function replaceBlock(

@@ -35,6 +35,10 @@ export function headSeq(rings: Rings, slot: number): number {
   return rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] as number;
 }
 
+export function committedSeq(rings: Rings, slot: number): number {
+  return rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number;
+}
+
 /** Bytes of frames in the ring. */
 export function keptBytes(rings: Rings, slot: number): number {
   const head = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
@@ -91,9 +95,8 @@ export function lastWithin(
 export function evictTo(rings: Rings, slot: number, seq: number): void {
   const floorAt = f64At(slot, layout.FLOOR_SEQ_OFFSET);
   const floor = rings.f64[floorAt] as number;
-  const committed = rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number;
   assert(seq >= floor, 'I9: the floor never goes back');
-  assert(seq <= committed + 1, 'I5: only committed events are evicted');
+  assert(seq <= committedSeq(rings, slot) + 1, 'I5: only committed events are evicted');
   const position = positionOf(rings, slot, seq);
   rings.f64[floorAt] = seq;
   const evictedAt = f64At(slot, layout.EVICTED_EVENTS_OFFSET);
@@ -118,7 +121,13 @@ export function retentionFloor(
   if (unseen && bytesLimit > 0) bytesLimit = Math.max(bytesLimit, LIVE_WINDOW_BYTES);
   const events = rule(headSeq(rings, slot) - floor + 1, eventsLimit);
   const bytes = rule(keptBytes(rings, slot), bytesLimit);
-  return Math.max(floor + events, bytes === 0 ? floor : lastStartBefore(rings, slot, bytes));
+  const target = Math.max(floor + events, bytes === 0 ? floor : lastStartBefore(rings, slot, bytes));
+  return Math.min(target, committedSeq(rings, slot) + 1);
+}
+
+/** Whether an edge has readers here. */
+export function hasReaders(rings: Rings, slot: number): boolean {
+  return Atomics.load(rings.i32, i32At(slot, layout.INTEREST_MASK_OFFSET)) !== 0;
 }
 
 /** Whether an edge has been told of events here that it has not read to the end. */

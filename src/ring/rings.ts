@@ -11,14 +11,21 @@ import * as layout from './layout.js';
 export interface RingsBuffers {
   readonly slots: SharedArrayBuffer;
   readonly arena: ArenaBuffers;
+  /** Whether a durable log commits what is appended; if not, it is committed at once (I4). */
+  readonly durable: boolean;
 }
 
 /**
  * Reserves the memory of `streamsMax` slots and of `memoryBytes` for their rings.
  * Untouched pages cost nothing.
  */
-export function createRings(options: { streamsMax: number; memoryBytes: number }): RingsBuffers {
+export function createRings(options: {
+  streamsMax: number;
+  memoryBytes: number;
+  durable?: boolean;
+}): RingsBuffers {
   return {
+    durable: options.durable ?? false,
     slots: new SharedArrayBuffer(options.streamsMax * layout.STREAM_SLOT_BYTES),
     arena: createArena(options.memoryBytes),
   };
@@ -37,8 +44,10 @@ export class Rings {
   readonly u8: Uint8Array;
   readonly arena: Arena;
   readonly slotCount: number;
+  readonly durable: boolean;
 
   constructor(buffers: RingsBuffers) {
+    this.durable = buffers.durable;
     this.i32 = new Int32Array(buffers.slots);
     this.f64 = new Float64Array(buffers.slots);
     this.u8 = new Uint8Array(buffers.slots);

@@ -1,6 +1,7 @@
 /**
  * How an append on one thread becomes a drain on others: per edge a queue of the slots that have news,
- * each in it at most once (W1), and a word that the edge waits on without blocking its loop.
+ * each in it at most once (W1), and a word that the edge waits on without blocking its loop. With a durable log
+ * there is one more queue, the log thread's: it is told of appends, and the edges of commits (I4).
  *
  * Hot path: an append to a stream without readers costs one atomic load.
  */
@@ -10,15 +11,18 @@ import * as layout from './layout.js';
 import type { Rings } from './rings.js';
 import { i32At } from './rings.js';
 
-/** Reserves the queues of `edges` edges over `slots` stream slots. */
-export function createWakes(edges: number, slots: number): SharedArrayBuffer {
+/** Reserves the queues of `edges` edges, and of a log thread where there is one, over `slots` stream slots. */
+export function createWakes(edges: number, slots: number, logThreads: 0 | 1 = 0): SharedArrayBuffer {
   assert(edges >= 1 && edges <= layout.EDGES_MAX, 'wakes: one bit of a mask per edge');
-  return new SharedArrayBuffer(edges * layout.edgeBlockBytes(queueCells(slots)));
+  return new SharedArrayBuffer((edges + logThreads) * layout.edgeBlockBytes(queueCells(slots)));
 }
 
 function queueCells(slots: number): number {
   return 2 ** Math.ceil(Math.log2(slots + 1));
 }
+
+/** The log thread, where an edge is named. */
+export const LOG_EDGE = layout.EDGES_MAX;
 
 export class Wakes {
   readonly #rings: Rings;
@@ -32,7 +36,7 @@ export class Wakes {
     this.#rings = rings;
     this.#words = new Int32Array(buffer);
     this.#blockWords = layout.edgeBlockBytes(cells) / 4;
-    this.#edges = this.#words.length / this.#blockWords;
+    this.#edges = this.#words.length / this.#blockWords - (rings.durable ? 1 : 0);
     this.#cellMask = cells - 1;
   }
 
@@ -55,12 +59,19 @@ export class Wakes {
     const interest = Atomics.load(words, i32At(slot, layout.INTEREST_MASK_OFFSET));
     if (interest === 0) return false;
     const before = Atomics.or(words, i32At(slot, layout.DIRTY_MASK_OFFSET), interest);
-    let fresh = interest & ~before;
+    return this.tell(slot, interest & ~before, self);
+  }
+
+  /**
+   * Queues the slot at those whose bits were just set in its `dirtyMask`, by `announce` or by an append (W1).
+   * @returns as `announce`.
+   */
+  tell(slot: number, bits: number, self: number): boolean {
+    let left = bits;
     let own = false;
-    while (fresh !== 0) {
-      const edge = 31 - Math.clz32(fresh);
-      fresh &= ~(1 << edge);
-      assert(edge < this.#edges, 'wakes: interest comes from edges only');
+    while (left !== 0) {
+      const edge = 31 - Math.clz32(left);
+      left &= ~(1 << edge);
       this.#push(edge, slot);
       if (edge === self) own = true;
       else this.#notify(edge);
@@ -70,7 +81,7 @@ export class Wakes {
 
   /** Takes the next slot with news, or -1. Its bit stays set until `settle`. Only the edge itself. */
   take(edge: number): number {
-    const block = edge * this.#blockWords;
+    const block = this.#block(edge);
     const headAt = block + layout.QUEUE_HEAD_OFFSET / 4;
     const head = this.#words[headAt] as number;
     const slot = Atomics.exchange(this.#words, this.#cell(block, head), 0) - 1;
@@ -99,7 +110,7 @@ export class Wakes {
   }
 
   #push(edge: number, slot: number): void {
-    const block = edge * this.#blockWords;
+    const block = this.#block(edge);
     const claimed = Atomics.add(this.#words, block + layout.QUEUE_TAIL_OFFSET / 4, 1);
     const before = Atomics.exchange(this.#words, this.#cell(block, claimed), slot + 1);
     assert(before === 0, 'W1: a wake queue never overflows');
@@ -115,6 +126,12 @@ export class Wakes {
   }
 
   #wakeWord(edge: number): number {
-    return edge * this.#blockWords + layout.WAKE_WORD_OFFSET / 4;
+    return this.#block(edge) + layout.WAKE_WORD_OFFSET / 4;
+  }
+
+  /** The log thread has the last bit and the last block. */
+  #block(edge: number): number {
+    assert(edge < this.#edges || edge === LOG_EDGE, 'wakes: interest comes from edges only');
+    return Math.min(edge, this.#edges) * this.#blockWords;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * The coordinator: answers the edges' questions about streams, and lets time pass over the directory.
+ * The coordinator: answers the edges' questions about streams. What is said of a stream is durable when it is said.
  */
 
 import type { Directory } from '../broker/directory.js';
+import type { Journal } from '../broker/journal.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
@@ -11,17 +12,29 @@ type Answers = {
   [T in Topic]: (ask: Questions[T]['ask']) => Questions[T]['answer'] | Promise<Questions[T]['answer']>;
 };
 
+export interface CoordinatorParts {
+  readonly directory: Directory;
+  readonly journal: Journal;
+  readonly metrics: Metrics;
+  readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
+}
+
 export class Coordinator {
   readonly #answers: Answers;
 
-  constructor(directory: Directory, metrics: Metrics) {
+  constructor({ directory, journal, metrics, replay }: CoordinatorParts) {
+    const settled = async <R>(name: string, result: R): Promise<R> => {
+      await journal.settled(name);
+      return result;
+    };
     this.#answers = {
-      resolve: ({ name, create }) => directory.resolve(name, create),
-      put: ({ name, config }) => directory.put(name, config),
-      close: ({ name }) => directory.close(name),
-      remove: ({ name }) => directory.remove(name),
+      resolve: ({ name, create }) => settled(name, directory.resolve(name, create)),
+      put: ({ name, config }) => settled(name, directory.put(name, config)),
+      close: ({ name }) => settled(name, directory.close(name)),
+      remove: ({ name }) => settled(name, directory.remove(name)),
       state: ({ name }) => directory.state(name),
       list: (options) => directory.list(options),
+      replay,
       metrics: () => metrics.render(),
     };
   }
@@ -32,7 +45,7 @@ export class Coordinator {
       return { kind: 'answer', id, value: await this.#answers[topic](ask) };
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      return { kind: 'answer', id, error: { code: error.code, detail: error.message, extra: error.extra } };
+      return { kind: 'answer', id, error: { code: error.code, detail: error.detail, extra: error.extra } };
     }
   }
 }

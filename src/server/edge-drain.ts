@@ -9,10 +9,10 @@ import { retryMs } from '../transport/retry.js';
 
 const STEP_MS = 50;
 
-/** Resolves when no subscriber is left. */
+/** Resolves when no subscriber is left and what was published is committed, or the time is over. */
 export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
   edge.draining = true;
-  edge.broker.wakeAllWaiters();
+  edge.broker.wakeReaders();
   let stepsLeft = Math.max(1, Math.floor(drainMs / STEP_MS));
   return new Promise((resolve) => {
     const step = (): void => {
@@ -20,10 +20,12 @@ export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
       const share = 1 / stepsLeft;
       edge.broker.endWhere(
         () => edge.random() < share,
-        () => retryFrame(retryMs(edge)),
+        // Who came back before this broker is gone would be refused, and an EventSource gives up on that.
+        () => retryFrame(stepsLeft * STEP_MS + retryMs(edge)),
       );
       stepsLeft--;
-      if (stepsLeft > 0 && edge.broker.subscriberCount > 0) setTimeout(step, STEP_MS);
+      const isBusy = edge.broker.subscriberCount > 0 || edge.broker.uncommittedPublishes > 0;
+      if (stepsLeft > 0 && isBusy) setTimeout(step, STEP_MS);
       else resolve();
     };
     step();

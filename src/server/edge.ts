@@ -10,7 +10,8 @@ import { EdgeBroker } from '../broker/edge-broker.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import { createLogger } from '../log.js';
 import { Counter, Counters, countersOfAll } from '../ring/counters.js';
-import { Rings } from '../ring/rings.js';
+import { LogStatus } from '../ring/log-status.js';
+import { Rings, type StreamHandle } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { createApp } from '../transport/app.js';
 import { Cors } from '../transport/cors.js';
@@ -41,6 +42,17 @@ const broker = new EdgeBroker({
   writeBytesMax: config.writeBytesMax,
   pageBytesMax: config.pageBytesMax,
   heartbeatIntervalMs: config.heartbeatIntervalMs,
+  durable:
+    setup.logStatus === null
+      ? null
+      : {
+          status: new LogStatus(setup.logStatus),
+          replay: {
+            read: (stream, afterSeq, bytesMax) =>
+              link.ask('replay', { stream: handleOf(stream), afterSeq, bytesMax }),
+          },
+          replayCacheBytes: config.replayCacheBytes,
+        },
   now: Date.now,
   random: Math.random,
   defer: setImmediate,
@@ -97,6 +109,11 @@ process.on('uncaughtException', (error) => {
   link.send({ kind: 'failed', message: error.message, stack: error.stack });
   stop();
 });
+
+/** A stream as it can be sent to another thread. */
+function handleOf({ slot, generation, epoch }: StreamHandle): StreamHandle {
+  return { slot, generation, epoch };
+}
 
 function listen(port: number): void {
   app.listen(config.host, port, (socket) => {

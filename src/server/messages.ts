@@ -5,9 +5,10 @@
 import type { StreamState } from '../broker/directory.js';
 import type { StreamLag } from '../broker/edge-broker.js';
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { ReplayRun } from '../broker/replay.js';
 import type { Config } from '../config/schema.js';
 import type { ErrorCode } from '../errors.js';
-import type { RingsBuffers } from '../ring/rings.js';
+import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
 
 /** What an edge thread is started with. */
 export interface EdgeSetup {
@@ -16,6 +17,8 @@ export interface EdgeSetup {
   readonly rings: RingsBuffers;
   readonly wakes: SharedArrayBuffer;
   readonly counters: SharedArrayBuffer;
+  /** How the durable log is doing; null without one. */
+  readonly logStatus: SharedArrayBuffer | null;
 }
 
 /** Questions of an edge, and what the answer to each is. */
@@ -26,6 +29,7 @@ export interface Questions {
   remove: { ask: { name: string }; answer: boolean };
   state: { ask: { name: string }; answer: StreamState | null };
   list: { ask: { prefix: string; after: string; limit: number }; answer: StreamState[] };
+  replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
   metrics: { ask: Record<string, never>; answer: { contentType: string; text: string } };
 }
 

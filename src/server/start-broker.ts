@@ -4,13 +4,15 @@
 
 import { randomBytes } from 'node:crypto';
 import { Directory } from '../broker/directory.js';
+import { type Journal, NO_JOURNAL } from '../broker/journal.js';
 import type { Config } from '../config/schema.js';
+import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll, createCounters } from '../ring/counters.js';
 import { createRings, Rings } from '../ring/rings.js';
 import { createWakes, Wakes } from '../ring/wake-queue.js';
-import { frameBytesMax } from './bounds.js';
 import { Coordinator } from './coordinator.js';
+import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { claimPort } from './free-port.js';
 
@@ -27,16 +29,31 @@ export interface RunningBroker {
   readonly failed: Promise<Error>;
 }
 
-/** @throws an error whose `code` is that of the system when the address cannot be listened on. */
-export async function startBroker(config: Config): Promise<RunningBroker> {
+/**
+ * @throws an error whose `code` is that of the system when the address cannot be listened on, and one that says what
+ *   is wrong with the data directory.
+ */
+export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
   const port = await claimPort(config.host, config.port);
+  const isDurable = config.dataDir !== null;
   const buffers = {
-    rings: createRings({ streamsMax: config.streamsMax, memoryBytes: config.memory }),
-    wakes: createWakes(config.threads, config.streamsMax),
+    rings: createRings({ streamsMax: config.streamsMax, memoryBytes: config.memory, durable: isDurable }),
+    wakes: createWakes(config.threads, config.streamsMax, isDurable ? 1 : 0),
     counters: createCounters(config.threads),
   };
   const rings = new Rings(buffers.rings);
-  const directory = createDirectory(config, rings, new Wakes(buffers.wakes, rings));
+  const durability =
+    config.dataDir === null
+      ? null
+      : await Durability.open(config.dataDir, {
+          config,
+          rings,
+          buffers: buffers.rings,
+          wakes: buffers.wakes,
+          logger,
+        });
+  const journal = durability?.log ?? NO_JOURNAL;
+  const directory = createDirectory(config, rings, new Wakes(buffers.wakes, rings), journal);
   const threads: EdgeThread[] = [];
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
@@ -44,28 +61,36 @@ export async function startBroker(config: Config): Promise<RunningBroker> {
     directory,
     streamPatterns: config.metricsStreams,
     streamsTop: config.metricsStreamsTop,
+    log: durability?.metricsSources ?? null,
     lags: async () => (await Promise.all(threads.map((thread) => thread.lags()))).flat(),
   });
-  const coordinator = new Coordinator(directory, metrics);
-  for (let edge = 0; edge < config.threads; edge++) {
-    threads.push(new EdgeThread({ edge, config, ...buffers }, coordinator));
-  }
-
-  const failed = Promise.race(threads.map((thread) => thread.failed));
+  const coordinator = new Coordinator({
+    directory,
+    journal,
+    metrics,
+    replay: async (ask) => durability?.replay(ask) ?? null,
+  });
   const sweeping = setInterval(() => directory.sweep(), SWEEP_MS);
   const stop = async (): Promise<void> => {
     clearInterval(sweeping);
     await Promise.all(threads.map((thread) => thread.stop()));
+    await durability?.close();
   };
   try {
+    await durability?.restore(directory);
+    for (let edge = 0; edge < config.threads; edge++) {
+      const logStatus = durability?.status ?? null;
+      threads.push(new EdgeThread({ edge, config, logStatus, ...buffers }, coordinator));
+    }
     await Promise.all(threads.map((thread) => thread.listen(port)));
   } catch (error) {
     await stop();
     throw error;
   }
+  const parts = [...threads, ...(durability === null ? [] : [durability.log])];
   return {
     port,
-    failed,
+    failed: Promise.race(parts.map((part) => part.failed)),
     stop,
     drain: async () => {
       await Promise.all(threads.map((thread) => thread.drain(config.drainMs)));
@@ -74,10 +99,12 @@ export async function startBroker(config: Config): Promise<RunningBroker> {
   };
 }
 
-function createDirectory(config: Config, rings: Rings, wakes: Wakes): Directory {
+function createDirectory(config: Config, rings: Rings, wakes: Wakes, journal: Journal): Directory {
   return new Directory({
     rings,
     wakes,
+    journal,
+    ringBytes: config.dataDir === null ? 0 : config.ringBytes,
     defaults: {
       retention: {
         events: config.retentionEvents,
@@ -88,7 +115,7 @@ function createDirectory(config: Config, rings: Rings, wakes: Wakes): Directory 
       ttlMs: config.ttlMs,
     },
     streamBytesMax: config.streamBytesMax,
-    publishBytesMax: Math.min(frameBytesMax(config), config.bodyBytesMax),
+    publishBytesMax: config.bodyBytesMax,
     autoCreate: config.autoCreate,
     now: Date.now,
     randomBytes,

@@ -46,13 +46,17 @@ type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
 /** Builds the app of one edge; it listens when it is told to. */
 export function createApp(edge: EdgeServices): TemplatedApp {
   const app = uWS.App();
-  const route = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
+  // What operators look at answers even when there are too many connections.
+  const always = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
     const exchange = new Exchange(edge, res, req);
-    void exchange.run(() => {
+    exchange.noteMethod(req);
+    void exchange.run(() => handler(exchange, req));
+  };
+  const route = (handler: Handler) =>
+    always((exchange, req) => {
       admit(edge);
       return handler(exchange, req);
     });
-  };
   const named = (handler: (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void) =>
     route((exchange, req) => handler(exchange, streamName(req), req));
 
@@ -72,10 +76,10 @@ export function createApp(edge: EdgeServices): TemplatedApp {
   app.post(CLOSE, named(closeStream));
   app.get(
     '/healthz',
-    route((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n')),
+    always((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n')),
   );
-  app.get('/readyz', route(showReady));
-  app.get('/metrics', route(showMetrics));
+  app.get('/readyz', always(showReady));
+  app.get('/metrics', always(showMetrics));
   app.get(
     '/',
     route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE)),

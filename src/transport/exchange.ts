@@ -38,6 +38,8 @@ export class Exchange {
   /** The peer is gone, or was answered. */
   #done = false;
   #watching = false;
+  /** HEAD: the answer has the headers of a body and none of it. */
+  #headOnly = false;
   #gone: (() => void) | null = null;
 
   constructor(edge: EdgeServices, res: HttpResponse, req: HttpRequest) {
@@ -45,6 +47,11 @@ export class Exchange {
     this.res = res;
     this.#origin = edge.cors.enabled ? req.getHeader('origin') : '';
     edge.counters.add(Counter.requests, 1);
+  }
+
+  /** For routes that may be asked by HEAD. */
+  noteMethod(req: HttpRequest): void {
+    this.#headOnly = req.getMethod() === 'head';
   }
 
   get done(): boolean {
@@ -68,7 +75,11 @@ export class Exchange {
 
   /** Answers with a whole body. Does nothing when the peer is gone. */
   send(status: number, headers: Headers, body: string | Uint8Array, options?: { close: boolean }): void {
-    this.answer(status, headers, (res) => res.end(body, options?.close ?? false));
+    const close = options?.close ?? false;
+    this.answer(status, headers, (res) => {
+      if (this.#headOnly) res.endWithoutBody(Buffer.byteLength(body), close);
+      else res.end(body, close);
+    });
   }
 
   sendJson(status: number, value: unknown, headers: Headers = {}): void {

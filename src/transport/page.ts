@@ -52,10 +52,10 @@ export async function readPage(
   if (stream === null || at === null) throw missing(exchange, request);
   const afterSeq = beginAfter(request.start, at, counters);
   if (afterSeq < at.committed || at.closed || request.waitMs === 0 || exchange.edge.draining) {
-    answer(exchange, request, stream, afterSeq);
+    await answer(exchange, request, stream, afterSeq);
   } else {
     await untilMore(exchange, stream, afterSeq, request.waitMs);
-    if (!exchange.done) answer(exchange, request, stream, afterSeq);
+    if (!exchange.done) await answer(exchange, request, stream, afterSeq);
   }
 }
 
@@ -68,7 +68,7 @@ function missing(exchange: Exchange, { start }: PageRequest): RequestError {
 function untilMore(exchange: Exchange, stream: EdgeStream, afterSeq: number, waitMs: number): Promise<void> {
   const { broker } = exchange.edge;
   return new Promise((resolve) => {
-    const waiter: Waiter = { afterSeq, wake: finish };
+    const waiter: Waiter = { afterSeq, reads: true, wake: finish };
     const timer = setTimeout(finish, waitMs);
     function finish(): void {
       clearTimeout(timer);
@@ -81,9 +81,14 @@ function untilMore(exchange: Exchange, stream: EdgeStream, afterSeq: number, wai
   });
 }
 
-function answer(exchange: Exchange, request: PageRequest, stream: EdgeStream, afterSeq: number): void {
+async function answer(
+  exchange: Exchange,
+  request: PageRequest,
+  stream: EdgeStream,
+  afterSeq: number,
+): Promise<void> {
   const { broker, counters } = exchange.edge;
-  const { found, events } = broker.readEvents(stream, afterSeq);
+  const { found, events } = await broker.readEvents(stream, afterSeq);
   const at = broker.positions(stream);
   const cursor = formatCursor(stream.epoch, afterSeq);
   if (found === READ_GONE || at === null) throw refused('epoch_changed', cursor, null, counters);

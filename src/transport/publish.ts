@@ -6,17 +6,23 @@
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { isUtf8 } from 'node:buffer';
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { formatCursor, parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import * as append from '../ring/append.js';
 import { Counter } from '../ring/counters.js';
+import { LOG_FULL, LOG_HEALTHY } from '../ring/log-status.js';
 import { decodePublish } from '../wire/publish-body.js';
 import { admit } from './admission.js';
+import { answerPublished, answerWhenCommitted } from './commit-answer.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
 import { readBody } from './request-body.js';
+
+/** Refused as an event type. */
+const NOT_UTF8 = '\0';
 
 /** How often a stream may be deleted under a publish before that is an error. */
 const TRIES_MAX = 3;
@@ -31,11 +37,10 @@ interface Publish {
 
 export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest): void {
   const exchange = new Exchange(edge, res, req);
-  const eventType = req.getHeader('gapless-event');
   const request: Publish = {
     name: req.getParameter(0),
     contentType: req.getHeader('content-type'),
-    eventType: eventType === '' ? null : eventType,
+    eventType: readEventType(req.getHeader('gapless-event')),
     ifHead: req.getHeader('gapless-if-head'),
   };
   exchange.watch();
@@ -49,6 +54,14 @@ export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest)
       exchange.fail(error, { close: body === null });
     }
   });
+}
+
+/** The library reads header bytes as Latin-1; they are UTF-8 (contract 3.2). What is not stays as it is and is refused. */
+function readEventType(header: string): string | null {
+  if (header === '') return null;
+  if (/^[\x20-\x7e]*$/.test(header)) return header;
+  const bytes = Buffer.from(header, 'latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : NOT_UTF8;
 }
 
 function receive(exchange: Exchange, request: Publish, body: Uint8Array): void {
@@ -84,12 +97,18 @@ function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
 function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
   const { broker, batch, counters } = exchange.edge;
   const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
-  switch (broker.append(stream, batch, ifHeadSeq)) {
+  refuseWithoutLog(broker.logFault);
+  // Before the append, so that its commit is announced here (I4).
+  if (broker.isDurable) broker.expectReader(stream);
+  const outcome = broker.append(stream, batch, ifHeadSeq);
+  if (outcome !== append.APPENDED) broker.releaseReader(stream);
+  switch (outcome) {
     case append.APPENDED:
       counters.add(Counter.publishes, 1);
       counters.add(Counter.publishedEvents, batch.count);
       counters.add(Counter.publishedBytes, bodyBytes);
-      answer(exchange, stream.epoch, broker.firstSeq, broker.lastSeq);
+      if (broker.isDurable) answerWhenCommitted(exchange, stream, broker.firstSeq, broker.lastSeq);
+      else answerPublished(exchange, stream.epoch, broker.firstSeq, broker.lastSeq);
       return true;
     case append.APPEND_GONE:
       return false;
@@ -99,6 +118,8 @@ function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bod
       });
     case append.APPEND_HEAD_MISMATCH:
       throw headMismatch(formatCursor(stream.epoch, broker.lastSeq));
+    case append.APPEND_UNCOMMITTED:
+      throw new RequestError('backpressure', undefined, {}, { 'Retry-After': '1' });
     case append.APPEND_NO_MEMORY:
       throw new RequestError('insufficient_memory');
     default:
@@ -115,11 +136,14 @@ function expectedHead(exchange: Exchange, request: Publish, stream: EdgeStream):
   throw headMismatch(positions === null ? null : formatCursor(stream.epoch, positions.head));
 }
 
-function answer(exchange: Exchange, epoch: string, first: number, last: number): void {
-  exchange.send(
-    200,
-    { 'Content-Type': 'application/json', 'Gapless-Cursor': formatCursor(epoch, last) },
-    `{"epoch":"${epoch}","first":${first},"last":${last}}`,
+/** Nothing is appended that a log which cannot commit now would have to remember. */
+function refuseWithoutLog(fault: number): void {
+  if (fault === LOG_HEALTHY) return;
+  throw new RequestError(
+    fault === LOG_FULL ? 'log_full' : 'log_unavailable',
+    undefined,
+    {},
+    { 'Retry-After': '1' },
   );
 }
 

@@ -20,6 +20,12 @@ const REFUSED_COUNTER: Readonly<Record<ResumeReason, number>> = {
   malformed: Counter.unavailableMalformed,
 };
 
+const RESUMED_COUNTER = {
+  live: Counter.resumedLive,
+  ring: Counter.resumedRing,
+  log: Counter.resumedLog,
+} as const;
+
 /** A cursor as an error repeats it: hostile ones are long. */
 const SHOWN_LENGTH_MAX = 128;
 
@@ -58,7 +64,7 @@ export function beginAfter(start: Start, at: StreamPositions, counters: Counters
   if (classified.outcome === 'refused') {
     throw refused(classified.reason, `${start.epoch}.${start.seq}`, at, counters);
   }
-  counters.add(classified.outcome === 'live' ? Counter.resumedLive : Counter.resumedRing, 1);
+  counters.add(RESUMED_COUNTER[classified.outcome], 1);
   return start.seq;
 }
 

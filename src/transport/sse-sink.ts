@@ -55,8 +55,11 @@ export class SseSink implements Sink {
   end(lastFrame?: string): void {
     if (!this.#open) return;
     this.#open = false;
-    // The connection goes too: it was for this stream, and a client that comes back may be sent elsewhere.
-    this.#res.cork(() => this.#res.end(lastFrame, true));
+    // Two steps: asked to close as well, the library would put a header into the middle of the chunked body.
+    this.#res.cork(() => {
+      if (lastFrame !== undefined) this.#res.write(lastFrame);
+      this.#res.end();
+    });
   }
 
   cut(): void {

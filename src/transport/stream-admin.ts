@@ -75,8 +75,7 @@ export async function showHead(exchange: Exchange, name: string): Promise<void> 
   exchange.watch();
   const found = await exchange.edge.coordinator.state(name);
   if (found === null) {
-    exchange.answer(404, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody(0));
-    return;
+    throw new RequestError('stream_not_found');
   }
   const { positions } = found;
   const headers = {
@@ -102,7 +101,7 @@ export async function closeStream(exchange: Exchange, name: string): Promise<voi
 export async function deleteStream(exchange: Exchange, name: string): Promise<void> {
   exchange.watch();
   if (!(await exchange.edge.coordinator.remove(name))) throw new RequestError('stream_not_found');
-  exchange.answer(204, {}, (res) => res.endWithoutBody());
+  exchange.answer(204, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody());
 }
 
 function describe(ref: StreamRef): Record<string, unknown> {

@@ -102,11 +102,13 @@ function open(exchange: Exchange, request: Subscribe, stream: EdgeStream, at: St
     edge.log.info({ stream: stream.name, ...error.extra }, 'resume refused');
     if (!request.tellUnavailable) throw error;
     const frame = refusalFrame(error, { epoch: at.epoch, head: at.committed });
-    exchange.answer(200, streamHeaders(at), (res) => res.end(retryFrame(retryMs(edge)) + frame, true));
+    exchange.send(200, streamHeaders(at), retryFrame(retryMs(edge)) + frame);
     return;
   }
   if (at.closed && cursor === at.committed) {
-    exchange.answer(204, positionHeaders(at), (res) => res.endWithoutBody());
+    exchange.answer(204, { 'Cache-Control': 'no-store', ...positionHeaders(at) }, (res) =>
+      res.endWithoutBody(),
+    );
     return;
   }
   exchange.answer(200, streamHeaders(at), (res) => {
@@ -125,6 +127,8 @@ function streamHeaders(at: StreamPositions): Headers {
     'Content-Type': 'text/event-stream',
     'Cache-Control': 'no-store, no-transform',
     'X-Accel-Buffering': 'no',
+    // A client that comes back is to come on a connection of its own, and perhaps elsewhere.
+    Connection: 'close',
     'Gapless-Epoch': at.epoch,
     'Gapless-Floor': String(lowestReadable(at)),
     'Gapless-Head': String(at.committed),

@@ -48,7 +48,9 @@ export const WATCH_PAGE = `<!doctype html>
     const { reason, cursor, earliest, head } = JSON.parse(event.data);
     line('cannot resume after ' + cursor + ' (' + reason + '); going on after ' + event.lastEventId, true);
   });
-  source.addEventListener('stream_closed', () => { line('the stream was closed', true); });
+  for (const end of ['closed', 'deleted']) {
+    source.addEventListener('stream_' + end, () => line('the stream was ' + end, true));
+  }
   source.onerror = () => say(source.readyState === 2 ? 'ended' : 'broken off, coming back');
 
   document.forms[0].onsubmit = (event) => {

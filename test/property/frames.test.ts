@@ -74,9 +74,9 @@ test('4.9 to filter frames and to filter events comes to the same', () => {
       const types = new Set(names);
       const frames = frameRun(epoch, firstSeq, events);
       const expected = parseFrames(frames).filter(({ type }) => types.has(type ?? 'message'));
-      const filtered = filterFrames(frames, types);
+      const filtered = filterFrames(frames, types).frames;
       assert.deepEqual(parseFrames(filtered), expected);
-      assert.deepEqual(filterFrames(filtered, types), filtered);
+      assert.deepEqual(filterFrames(filtered, types).frames, filtered);
     }),
     { numRuns: 2000 },
   );

@@ -160,6 +160,21 @@ test('what is released must be a block that is taken, with its own order', () =>
   }
 });
 
+test('a block is released once, whatever it has merged into since', () => {
+  for (const [first, again] of [
+    [0, 0],
+    [0, 1],
+    [1, 0],
+    [1, 1],
+  ] as const) {
+    const arena = new Arena(createArena(2 * UNIT_BYTES));
+    assert.deepEqual([arena.allocate(10), arena.allocate(10)], [0, 1]);
+    arena.release(first, 10);
+    arena.release(1 - first, 10);
+    assert.throws(() => arena.release(again, 10), InvariantError);
+  }
+});
+
 test('a budget above one segment is cut so that no block crosses from one segment to the next', () => {
   // Reserved, not touched: only the first and last pages of it are ever backed by memory.
   const tailUnits = 5;

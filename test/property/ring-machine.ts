@@ -13,7 +13,6 @@ import {
 import * as layout from '#gapless/ring/layout.js';
 import {
   closeStream,
-  openStream,
   readPositions,
   removeStream,
   trimBelow,
@@ -28,6 +27,7 @@ import {
   RingReader,
 } from '#gapless/ring/read.js';
 import { createRings, f64At, i32At, Rings, type StreamHandle } from '#gapless/ring/rings.js';
+import { NOW_MS, openRingStream } from '../unit/ring-open.js';
 import { type Limits, StreamModel, whileUnread } from './ring-model.js';
 
 export interface StreamSetup {
@@ -38,7 +38,6 @@ export interface StreamSetup {
   readonly firstPosition: number;
 }
 
-const NOW_MS = 1_700_000_000_000;
 const FRAME_OVERHEAD_BYTES = 'data: \n\n'.length;
 
 /** One stream in shared memory next to its model. After every step both must tell the same story. */
@@ -129,7 +128,7 @@ export class RingMachine {
   }
 
   trimToRetention(): void {
-    const held = this.#heldWhileDirty();
+    const held = this.#heldWhile(layout.DIRTY_MASK_OFFSET);
     trimToRetention(this.#rings, this.handle);
     this.model.evictFor(this.#floor(), held);
     this.model.assertWithin(held);
@@ -173,20 +172,18 @@ export class RingMachine {
 
   #appended(texts: readonly string[], type: string | null, refused: boolean): void {
     const { model } = this;
-    const { limits } = this.#setup;
     assert.equal(this.#appender.firstSeq, model.head + 1);
     model.append(texts, type);
     assert.equal(this.#appender.lastSeq, model.head);
 
-    const interested = this.#isSet(layout.INTEREST_MASK_OFFSET);
-    const unread = interested && this.#isSet(layout.DIRTY_MASK_OFFSET);
+    const held = this.#heldWhile(layout.INTEREST_MASK_OFFSET);
     const floor = this.#floor();
     const floorMoved = floor > model.floor;
-    if (floorMoved && !model.isSuperfluous(floor, unread ? whileUnread(limits) : limits)) {
+    if (floorMoved && !model.isSuperfluous(floor, held)) {
       this.#assertNoRoomFor(floor - 1, refused);
     }
     model.evict(floor);
-    model.assertWithin(interested ? whileUnread(limits) : limits);
+    model.assertWithin(held);
   }
 
   /** A kept event may go only when the ring cannot hold it together with the newer ones, and cannot grow. */
@@ -202,7 +199,7 @@ export class RingMachine {
     const capacity = this.#capacity();
     if (outcome === APPEND_NO_MEMORY) {
       assert.ok(bytes > capacity.bytes || count > capacity.events, 'it was refused although it fits');
-      this.model.evictFor(this.#floor(), this.#heldWhileDirty());
+      this.model.evictFor(this.#floor(), this.#heldWhile(layout.INTEREST_MASK_OFFSET));
     } else if (outcome === APPEND_CLOSED || outcome === APPEND_HEAD_MISMATCH) {
       assert.equal(this.#appender.lastSeq, this.model.head);
     }
@@ -249,11 +246,10 @@ export class RingMachine {
 
   #open(): StreamHandle {
     const { limits, dataBytesMax, firstSeq, firstPosition } = this.#setup;
-    const handle = openStream(this.#rings, this.#slot, {
+    const handle = openRingStream(this.#rings, this.#slot, {
       epoch: this.model.epoch,
-      config: { retention: { ...limits, ageMs: 0 }, overflow: 'evict', ttlMs: 0 },
+      ...limits,
       dataBytesMax,
-      nowMs: NOW_MS,
     });
     this.#rings.f64[f64At(this.#slot, layout.FLOOR_SEQ_OFFSET)] = firstSeq;
     this.#rings.f64[f64At(this.#slot, layout.COMMITTED_SEQ_OFFSET)] = firstSeq - 1;
@@ -287,13 +283,10 @@ export class RingMachine {
     return this.#rings.f64[f64At(this.#slot, layout.FLOOR_SEQ_OFFSET)] as number;
   }
 
-  #heldWhileDirty(): Limits {
+  /** What is kept while a mask says that somebody reads, or has not read all. */
+  #heldWhile(maskOffset: number): Limits {
     const { limits } = this.#setup;
-    return this.#isSet(layout.DIRTY_MASK_OFFSET) ? whileUnread(limits) : limits;
-  }
-
-  #isSet(maskOffset: number): boolean {
-    return this.#rings.i32[i32At(this.#slot, maskOffset)] !== 0;
+    return this.#rings.i32[i32At(this.#slot, maskOffset)] === 0 ? limits : whileUnread(limits);
   }
 
   #refusals(): number {

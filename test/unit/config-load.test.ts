@@ -160,7 +160,7 @@ describe('11 problems', () => {
     assert.deepEqual(problems({ argv, env, file }), [
       '--prot: unknown flag, did you mean --port?',
       '--port: "65536", expected a whole number from 0 to 65535',
-      '--threads: "many", expected a whole number of threads from 1 to 32',
+      '--threads: "many", expected a whole number of threads from 1 to 31',
       '--memory: "1KiB", expected a size from 1MiB to 64GiB, in bytes or with KiB, MiB or GiB',
       'GAPLESS_HOTS: unknown variable, did you mean GAPLESS_HOST?',
       'GAPLESS_AUTO_CREATE: "yes", expected true or false',
@@ -175,7 +175,7 @@ describe('11 problems', () => {
   test('a bad value is refused even where another one overrides it', () => {
     const env = { GAPLESS_THREADS: '0' };
     assert.deepEqual(problems({ argv: ['--threads', '2'], env }), [
-      'GAPLESS_THREADS: "0", expected a whole number of threads from 1 to 32',
+      'GAPLESS_THREADS: "0", expected a whole number of threads from 1 to 31',
     ]);
   });
 

@@ -1,0 +1,184 @@
+/**
+ * Group commit: reads what the edges appended out of the rings, commits it with all that came in meanwhile, and
+ * only then moves `committed` and tells those who read (I4). While a commit waits for the medium the next group
+ * gathers in the rings, so groups grow by themselves under load.
+ *
+ * Single user: the log thread.
+ */
+
+import { closeLogged, commitStream } from '../ring/lifecycle.js';
+import { LOG_FAILED, LOG_FULL, LOG_HEALTHY, LogCounter, type LogStatus } from '../ring/log-status.js';
+import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
+import type { Rings, StreamHandle } from '../ring/rings.js';
+import { LOG_EDGE, type Wakes } from '../ring/wake-queue.js';
+import { type EventLog, LogError, type LogId, type NewStream } from '../storage/event-log.js';
+
+/** Frames read from a ring at a time. */
+const RUN_BYTES_MAX = 128 * 1024;
+/** Frames in one commit; what is more waits in the rings for the next. */
+const COMMIT_BYTES_MAX = 16 * 1024 * 1024;
+
+export interface CommitLoopOptions {
+  readonly rings: Rings;
+  readonly wakes: Wakes;
+  readonly log: EventLog;
+  readonly status: LogStatus;
+  /** Unix time, milliseconds. */
+  readonly nowMs: () => number;
+  /** Seconds since some moment, for durations. */
+  readonly nowSeconds: () => number;
+}
+
+interface CommittedStream {
+  readonly handle: StreamHandle;
+  readonly id: LogId;
+  /** Newest seq that was handed to the log. */
+  appendedSeq: number;
+  /** Whether events came since retention was last applied. */
+  grown: boolean;
+  readonly ages: boolean;
+}
+
+export class CommitLoop {
+  readonly #options: CommitLoopOptions;
+  readonly #reader: RingReader;
+  readonly #run = new FrameRun(RUN_BYTES_MAX);
+  readonly #bySlot = new Map<number, CommittedStream>();
+  /** Slots that were taken from the queue and not read to the end. */
+  readonly #active = new Set<number>();
+  /** Streams whose positions change with the next commit. */
+  readonly #staged = new Set<CommittedStream>();
+  /** What happens when the next commit succeeds. */
+  #afterCommit: (() => void)[] = [];
+  #stagedEvents = 0;
+  #stagedBytes = 0;
+
+  constructor(options: CommitLoopOptions) {
+    this.#options = options;
+    this.#reader = new RingReader(options.rings);
+  }
+
+  /** Takes a stream up that the log already has, at its head. */
+  adopt(handle: StreamHandle, logged: { id: LogId; head: number; ages: boolean }): void {
+    const { id, head, ages } = logged;
+    this.#bySlot.set(handle.slot, { handle, id, appendedSeq: head, grown: true, ages });
+  }
+
+  create(handle: StreamHandle, stream: Omit<NewStream, 'id'>, done: (id: LogId) => void): void {
+    const id = this.#options.log.nextId();
+    this.#options.log.create({ id, ...stream });
+    this.adopt(handle, { id, head: 0, ages: stream.config.retention.ageMs > 0 });
+    this.#afterCommit.push(() => done(id));
+  }
+
+  /** After the last event is committed, so that nobody is told of an end that a crash would undo. */
+  close(slot: number, done: () => void): void {
+    const stream = this.#bySlot.get(slot);
+    if (stream === undefined) return done();
+    this.#read(stream, Number.POSITIVE_INFINITY);
+    this.#options.log.close(stream.id);
+    this.#afterCommit.push(() => {
+      closeLogged(this.#options.rings, stream.handle);
+      this.#options.wakes.announce(slot, -1);
+      done();
+    });
+  }
+
+  remove(slot: number, done: () => void): void {
+    const stream = this.#bySlot.get(slot);
+    if (stream === undefined) return done();
+    this.#bySlot.delete(slot);
+    this.#staged.delete(stream);
+    this.#options.log.remove(stream.id);
+    this.#afterCommit.push(done);
+  }
+
+  /** Has the log drop what retention does not ask to keep. Now and then. */
+  applyRetention(): void {
+    const { log, nowMs } = this.#options;
+    for (const stream of this.#bySlot.values()) {
+      if (!stream.grown && !stream.ages) continue;
+      stream.grown = false;
+      const floor = log.floor(stream.id);
+      log.applyRetention(stream.id, nowMs());
+      if (log.floor(stream.id) !== floor) this.#staged.add(stream);
+    }
+    this.#options.status.set(LogCounter.sizeBytes, log.sizeBytes());
+  }
+
+  /**
+   * One commit, of all that is there.
+   * @returns false when there was nothing to do.
+   * @throws {LogError} what was staged stays so; call again later.
+   */
+  async commit(): Promise<boolean> {
+    const { log, status, nowSeconds } = this.#options;
+    this.#takeQueued();
+    this.#readActive();
+    if (this.#staged.size === 0 && this.#afterCommit.length === 0 && !log.hasPendingDeletes) return false;
+    const startedAt = nowSeconds();
+    try {
+      await log.commit();
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      status.fault = error.fault === 'full' ? LOG_FULL : LOG_FAILED;
+      status.add(LogCounter.failedCommits, 1);
+      throw error;
+    }
+    status.fault = LOG_HEALTHY;
+    status.observeCommit(nowSeconds() - startedAt);
+    this.#publishPositions();
+    return true;
+  }
+
+  #takeQueued(): void {
+    const { wakes } = this.#options;
+    for (let slot = wakes.take(LOG_EDGE); slot >= 0; slot = wakes.take(LOG_EDGE)) this.#active.add(slot);
+  }
+
+  #readActive(): void {
+    for (const slot of this.#active) {
+      const stream = this.#bySlot.get(slot);
+      if (stream !== undefined && !this.#read(stream, COMMIT_BYTES_MAX)) return;
+      this.#active.delete(slot);
+      this.#options.wakes.settle(slot, LOG_EDGE);
+      // Once more: an append just before found the bit set, and did not queue the slot again (W1).
+      if (stream !== undefined) this.#read(stream, Number.POSITIVE_INFINITY);
+    }
+  }
+
+  /**
+   * Hands a stream's new events to the log.
+   * @returns false when there are more, but `bytesMax` are staged in all.
+   */
+  #read(stream: CommittedStream, bytesMax: number): boolean {
+    const { log, nowMs } = this.#options;
+    for (;;) {
+      if (this.#stagedBytes >= bytesMax) return false;
+      const found = this.#reader.readUncommitted(stream.handle, stream.appendedSeq, RUN_BYTES_MAX, this.#run);
+      if (found !== READ_OK) return true;
+      log.append(stream.id, this.#run, nowMs());
+      stream.appendedSeq = this.#run.lastSeq;
+      stream.grown = true;
+      this.#staged.add(stream);
+      this.#stagedEvents += this.#run.count;
+      this.#stagedBytes += this.#run.frames.length;
+    }
+  }
+
+  #publishPositions(): void {
+    const { rings, wakes, log, status } = this.#options;
+    for (const { handle, id, appendedSeq } of this.#staged) {
+      commitStream(rings, handle, { seq: appendedSeq, logFloorSeq: log.floor(id) });
+      wakes.announce(handle.slot, -1);
+    }
+    status.add(LogCounter.committedEvents, this.#stagedEvents);
+    status.add(LogCounter.committedBytes, this.#stagedBytes);
+    const afterCommit = this.#afterCommit;
+    this.#afterCommit = [];
+    this.#staged.clear();
+    this.#stagedEvents = 0;
+    this.#stagedBytes = 0;
+    for (const done of afterCommit) done();
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The durable side of a broker: the data directory, the log thread that writes to it and the pool that reads.
+ */
+
+import type { Directory } from '../broker/directory.js';
+import type { Config } from '../config/schema.js';
+import { RequestError } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { LogSources } from '../metrics/log-metrics.js';
+import { readPositions } from '../ring/lifecycle.js';
+import { createLogStatus, LogStatus } from '../ring/log-status.js';
+import type { Rings, RingsBuffers } from '../ring/rings.js';
+import { type DataDirectory, openDataDirectory } from '../storage/data-directory.js';
+import { LogThread } from './log-thread.js';
+import type { Questions } from './messages.js';
+import { ReplayPool, type ReplayStats } from './replay-pool.js';
+
+const NO_REPLAY: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
+
+export interface DurabilityOptions {
+  readonly config: Config;
+  readonly rings: Rings;
+  readonly buffers: RingsBuffers;
+  readonly wakes: SharedArrayBuffer;
+  readonly logger: Logger;
+}
+
+export class Durability {
+  readonly status: SharedArrayBuffer;
+  readonly log: LogThread;
+
+  readonly #data: DataDirectory;
+  readonly #options: DurabilityOptions;
+  /** Opened when the log thread has the file open, and perhaps made. */
+  #pool: ReplayPool | null = null;
+
+  private constructor(data: DataDirectory, options: DurabilityOptions) {
+    const { config, buffers, wakes } = options;
+    this.#data = data;
+    this.#options = options;
+    this.status = createLogStatus();
+    this.log = new LogThread({ config, directory: data.path, rings: buffers, wakes, status: this.status });
+  }
+
+  /** @throws {DataDirectoryError} when the directory cannot be used. */
+  static async open(path: string, options: DurabilityOptions): Promise<Durability> {
+    return new Durability(await openDataDirectory(path), options);
+  }
+
+  /**
+   * Brings back what the log has.
+   * @throws {LogCorruption} when it cannot be trusted.
+   */
+  async restore(directory: Directory): Promise<void> {
+    const { config, logger } = this.#options;
+    const streams = await this.log.load();
+    this.log.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
+    this.#pool = new ReplayPool({
+      directory: this.#data.path,
+      threads: config.replayThreads,
+      queueMax: config.replayQueueMax,
+    });
+    if (streams.length > 0) logger.info({ streams: streams.length }, 'streams restored');
+  }
+
+  /** Reads a run for a reader that is below the ring. Null: the event after the cursor is gone. */
+  async replay({
+    stream,
+    afterSeq,
+    bytesMax,
+  }: Questions['replay']['ask']): Promise<Questions['replay']['answer']> {
+    const { rings, logger } = this.#options;
+    const logId = this.log.logIdOf(stream.epoch);
+    const positions = readPositions(rings, stream);
+    if (this.#pool === null || logId === undefined || positions === null) return null;
+    try {
+      return await this.#pool.read(stream, { logId, afterSeq, bytesMax, floor: positions.logFloor ?? 1 });
+    } catch (err) {
+      logger.error({ err, epoch: stream.epoch, afterSeq }, 'cannot read from the log');
+      throw new RequestError('log_unavailable');
+    }
+  }
+
+  /** What the metrics show. */
+  get metricsSources(): LogSources {
+    return {
+      status: new LogStatus(this.status),
+      replay: () => ({ ...(this.#pool?.stats ?? NO_REPLAY), depth: this.#pool?.depth ?? 0 }),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.log.stop();
+    await this.#pool?.close();
+    await this.#data.close();
+  }
+}

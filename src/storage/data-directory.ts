@@ -1,0 +1,137 @@
+/**
+ * The directory that a broker keeps its log in: made when it is not there, refused when this version cannot read it,
+ * and locked against a second process.
+ */
+
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import { DirectoryInUse, DirectoryLock } from './directory-lock.js';
+import { STORE_FILE, syncDirectory } from './store-file.js';
+
+/** A directory that cannot be used. The message is one line: which, why, and what to do. */
+export class DataDirectoryError extends Error {
+  override readonly name = 'DataDirectoryError';
+}
+
+/** Of what lies in the directory. Goes up when an older version could not read it any more. */
+const FORMAT = 1;
+const VERSION_FILE = 'VERSION';
+const versionSchema = z.looseObject({ format: z.int().min(1) });
+const DIRECTORY_MODE = 0o700;
+
+export interface DataDirectory {
+  /** Absolute. */
+  readonly path: string;
+  /** Gives it up for the next. After the log was disposed of. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes or takes up a data directory. It is this process's until `close`, or until the process ends in whatever way.
+ *
+ * @throws {DataDirectoryError}
+ */
+export async function openDataDirectory(path: string): Promise<DataDirectory> {
+  const directory = resolve(path);
+  let lock: DirectoryLock | null = null;
+  try {
+    makeDirectory(directory);
+    lock = await DirectoryLock.acquire(directory);
+    checkVersion(directory);
+  } catch (error) {
+    await lock?.release();
+    throw asDirectoryError(error, directory);
+  }
+  return { path: directory, close: () => lock.release() };
+}
+
+function makeDirectory(directory: string): void {
+  if (mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE }) !== undefined) {
+    syncDirectory(dirname(directory));
+  }
+  if (!statSync(directory).isDirectory()) throw notDirectory(directory);
+  accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+}
+
+function checkVersion(directory: string): void {
+  const file = join(directory, VERSION_FILE);
+  if (!existsSync(file)) {
+    if (existsSync(join(directory, STORE_FILE))) {
+      throw new DataDirectoryError(
+        `${directory} has ${STORE_FILE} but no ${VERSION_FILE}: restore it from a copy`,
+      );
+    }
+    return writeVersion(directory, file);
+  }
+  const { format } = readVersion(file);
+  if (format <= FORMAT) return;
+  throw new DataDirectoryError(
+    `${directory} has format ${format}, and this version knows formats up to ${FORMAT}: use a newer version`,
+  );
+}
+
+function readVersion(file: string): z.infer<typeof versionSchema> {
+  const text = readFileSync(file, 'utf8');
+  try {
+    return versionSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    const message = `${file} does not say {"format": ${FORMAT}} or the like: is this a data directory of Gapless?`;
+    throw new DataDirectoryError(message, { cause });
+  }
+}
+
+/** Under another name first, so that it is there whole or not at all. */
+function writeVersion(directory: string, file: string): void {
+  writeFileSync(`${file}.new`, `${JSON.stringify({ format: FORMAT })}\n`, { flush: true });
+  renameSync(`${file}.new`, file);
+  syncDirectory(directory);
+}
+
+function asDirectoryError(error: unknown, directory: string): unknown {
+  if (error instanceof DataDirectoryError) return error;
+  if (error instanceof DirectoryInUse) {
+    const message = `${directory} is ${error.message}: stop that one, or choose another directory`;
+    return new DataDirectoryError(message, { cause: error });
+  }
+  const { code } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case 'EEXIST':
+    case 'ENOTDIR':
+      return notDirectory(directory, error);
+    case 'EACCES':
+    case 'EPERM':
+      return refused(directory, 'this user may not read and write it: change its owner or mode', error);
+    case 'EROFS':
+      return refused(
+        directory,
+        'it is on a read-only file system: choose another, or mount it writable',
+        error,
+      );
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return refused(directory, 'no space is left: make some', error);
+    case 'ENAMETOOLONG':
+    case 'EINVAL':
+      return refused(directory, 'its path is too long for a socket in it: choose a shorter one', error);
+    default:
+      return code === undefined ? error : refused(directory, (error as Error).message, error);
+  }
+}
+
+function notDirectory(directory: string, cause?: unknown): DataDirectoryError {
+  return refused(directory, 'it is not a directory: choose another path', cause);
+}
+
+function refused(directory: string, why: string, cause?: unknown): DataDirectoryError {
+  return new DataDirectoryError(`${directory} cannot be used, ${why}`, { cause });
+}

@@ -1,0 +1,124 @@
+/**
+ * A durable log of all streams: what a broker remembers over a restart, and where readers go whose events have
+ * left the ring. The broker appends, waits for the commit, and only then shows and acknowledges (I4).
+ *
+ * Written so that what is behind it may be one file or many machines: runs are appended with the seqs that they
+ * have, a commit is all or nothing, and a log that cannot commit now keeps what was staged and is asked again.
+ */
+
+import type { StreamConfig } from '../core/retention.js';
+
+/** A stream's name within the log: a number below 2^32 that no two streams share while either has events there. */
+export type LogId = number;
+
+/** A stream as it is created. */
+export interface NewStream {
+  readonly id: LogId;
+  readonly name: string;
+  readonly epoch: string;
+  readonly config: StreamConfig;
+}
+
+/** A stream as the log has it after a start. */
+export interface LoggedStream extends NewStream {
+  readonly closed: boolean;
+  /** Lowest seq that can be read; head + 1 when there is none. */
+  readonly floor: number;
+  readonly head: number;
+  /** Bytes of frames from the floor on, rounded up to what the log keeps in one piece. */
+  readonly bytes: number;
+}
+
+/** Consecutive events as they go on the wire, whole frames back to back. */
+export interface LogRun {
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  readonly frames: Uint8Array;
+}
+
+/** Why a log cannot do what it was asked. */
+export type LogFault =
+  /** No space is left; reading goes on, and commits succeed again when there is some. */
+  | 'full'
+  /** The medium failed in another way; the next commit may succeed. */
+  | 'io'
+  /** The medium failed in such a way that no commit succeeds before the process has started again. */
+  | 'broken';
+
+export class LogError extends Error {
+  override readonly name = 'LogError';
+  readonly fault: LogFault;
+
+  constructor(fault: LogFault, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.fault = fault;
+  }
+}
+
+/** What is stored is not what was written. Never served; the message says what, where and what to do. */
+export class LogCorruption extends Error {
+  override readonly name = 'LogCorruption';
+}
+
+/** The writing side. Single writer: the log thread. All but `commit` and `sync` only stage. */
+export interface EventLog {
+  /**
+   * All streams, as the last commit left them. Once, to its end, before anything else is asked.
+   *
+   * @throws {LogCorruption}
+   */
+  load(): Iterable<LoggedStream>;
+  /** An id for a new stream; each call gives another. */
+  nextId(): LogId;
+  create(stream: NewStream): void;
+  /**
+   * Appends the run that follows what was appended before; the log copies what it needs.
+   *
+   * @param nowMs when it was appended, which is what the age of its events is counted from.
+   */
+  append(id: LogId, run: LogRun, nowMs: number): void;
+  /** Nothing is appended after this. */
+  close(id: LogId): void;
+  /** The stream and its events go. */
+  remove(id: LogId): void;
+  /** Events below `seq` cannot be read any more, and go. */
+  trim(id: LogId, seq: number): void;
+  /** Trims what the stream's retention does not ask to keep (contract 2.1), counted from what was committed. */
+  applyRetention(id: LogId, nowMs: number): void;
+  /**
+   * Makes all that was staged durable, all of it or none. What was trimmed or removed is deleted in the background,
+   * some with each commit: while `hasPendingDeletes`, a commit has something to do.
+   *
+   * @throws {LogError} what was staged stays so, and the next commit tries again.
+   * @throws {LogCorruption}
+   */
+  commit(): Promise<void> | void;
+  readonly hasPendingDeletes: boolean;
+  /**
+   * Where commits do not wait for the medium: resolves when it has all that was committed before the call.
+   *
+   * @throws {LogError}
+   */
+  sync(): Promise<void>;
+  /** Lowest seq of a stream that can be read; head + 1 when there is none. Moves as soon as it is staged. */
+  floor(id: LogId): number;
+  /** Bytes of frames from the floor to the newest committed event, rounded as in {@link LoggedStream}. */
+  bytes(id: LogId): number;
+  /** Bytes that the log occupies. */
+  sizeBytes(): number;
+  /** What was staged and not committed is dropped. */
+  dispose(): Promise<void>;
+}
+
+/** The reading side. Any number of readers, on any thread of the writer's process. */
+export interface EventLogReader {
+  /**
+   * The committed frames after a seq: as many as fit into `bytesMax`, but at least one, in memory of their own. Null
+   * when the event after `afterSeq` is below the floor or not there yet, or the stream is gone.
+   *
+   * @param floor lowest seq that can be read, as the writer says; what lies below may still be stored.
+   * @throws {LogCorruption} when it has to be there and is not as it was written.
+   */
+  read(id: LogId, afterSeq: number, bytesMax: number, floor: number): LogRun | null;
+  dispose(): Promise<void>;
+}

@@ -1,0 +1,85 @@
+/**
+ * Keys of the store. Big-endian, so that their order as bytes is the order of their fields.
+ *
+ * STREAM KEY               BLOCK KEY
+ *   offset size field        offset size field
+ *        0    4 id u32            0    4 id u32
+ *                                 4    8 firstSeq u64
+ *                                12    8 position u64
+ *                                20    8 openedAtMs u64
+ *
+ * Blocks of a stream lie side by side, in order. `position` and `openedAtMs` repeat the block's header: what retention
+ * has to know of a block it finds without touching the block, which may be on cold pages.
+ */
+
+import type { LogId } from './event-log.js';
+
+/** What a block's key says of it. */
+export interface BlockStart {
+  readonly firstSeq: number;
+  readonly position: number;
+  readonly openedAtMs: number;
+}
+
+export const ID_MAX = 0xffff_ffff;
+export const STREAM_KEY_BYTES = 4;
+export const BLOCK_KEY_BYTES = 28;
+
+const FIRST_SEQ_OFFSET = 4;
+const POSITION_OFFSET = 12;
+const OPENED_AT_OFFSET = 20;
+
+export function streamKey(id: LogId): Buffer {
+  const key = Buffer.allocUnsafe(STREAM_KEY_BYTES);
+  key.writeUInt32BE(id);
+  return key;
+}
+
+export function blockKey(id: LogId, start: BlockStart): Buffer {
+  const key = Buffer.allocUnsafe(BLOCK_KEY_BYTES);
+  key.writeUInt32BE(id);
+  writeUint64(key, start.firstSeq, FIRST_SEQ_OFFSET);
+  writeUint64(key, start.position, POSITION_OFFSET);
+  writeUint64(key, start.openedAtMs, OPENED_AT_OFFSET);
+  return key;
+}
+
+/** Stands before the block that begins with `firstSeq`, and after all that begin earlier. */
+export function blocksFrom(id: LogId, firstSeq: number): Buffer {
+  const key = Buffer.allocUnsafe(POSITION_OFFSET);
+  key.writeUInt32BE(id);
+  writeUint64(key, firstSeq, FIRST_SEQ_OFFSET);
+  return key;
+}
+
+/** Stands after all blocks of a stream. */
+export function blocksEnd(id: LogId): Buffer {
+  const key = Buffer.alloc(POSITION_OFFSET, 0xff);
+  key.writeUInt32BE(id);
+  return key;
+}
+
+export function idOfKey(key: Buffer): LogId {
+  return key.readUInt32BE();
+}
+
+export function startOfKey(key: Buffer): BlockStart {
+  return {
+    firstSeq: readUint64(key, FIRST_SEQ_OFFSET),
+    position: readUint64(key, POSITION_OFFSET),
+    openedAtMs: readUint64(key, OPENED_AT_OFFSET),
+  };
+}
+
+/* Numbers up to 2^53-1 in two halves: BigInt would cost an allocation each. */
+
+const HALF = 2 ** 32;
+
+function writeUint64(key: Buffer, value: number, offset: number): void {
+  key.writeUInt32BE(Math.floor(value / HALF), offset);
+  key.writeUInt32BE(value % HALF, offset + 4);
+}
+
+function readUint64(key: Buffer, offset: number): number {
+  return key.readUInt32BE(offset) * HALF + key.readUInt32BE(offset + 4);
+}

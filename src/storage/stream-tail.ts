@@ -1,0 +1,78 @@
+import { assert } from '../assert.js';
+import type { LogId } from './event-log.js';
+import type { BlockShape, PackedBlock, TimedRun } from './pack-runs.js';
+import type { Kept } from './retention-floor.js';
+import type { BlockStart } from './store-keys.js';
+import type { LivingRecord } from './stream-record.js';
+
+/** A stream as the writer of a log knows it: what is committed, and what is staged on top. */
+export interface StreamTail {
+  readonly id: LogId;
+  /** As staged. */
+  record: LivingRecord;
+  /** As committed; null before the first commit. */
+  stored: LivingRecord | null;
+  /** As staged. */
+  head: number;
+  /** Staged, in order. */
+  runs: TimedRun[];
+  /** The newest block, as committed; null before the first event. */
+  last: BlockShape | null;
+  /** The committed block with the event at the floor; null when no committed event can be read. */
+  floorBlock: BlockStart | null;
+}
+
+export function newTail(record: LivingRecord): StreamTail {
+  return { id: record.id, record, stored: null, head: 0, runs: [], last: null, floorBlock: null };
+}
+
+export function committedHead({ last }: StreamTail): number {
+  return last === null ? 0 : last.lastSeq;
+}
+
+/** Bytes of committed frames from the beginning of the block with the floor. */
+export function keptBytes({ last, floorBlock }: StreamTail): number {
+  if (last === null || floorBlock === null) return 0;
+  return last.position + last.framesBytes - floorBlock.position;
+}
+
+/** What retention looks at; null when there is nothing that could go. */
+export function keptOf({ record, last, floorBlock }: StreamTail): Kept | null {
+  if (last === null || floorBlock === null) return null;
+  return {
+    floor: record.floor,
+    block: floorBlock,
+    head: last.lastSeq,
+    endPosition: last.position + last.framesBytes,
+    writtenAtMs: last.writtenAtMs,
+  };
+}
+
+/** What was staged is committed now: the record, and the runs as `blocks`. */
+export function settle(tail: StreamTail, blocks: readonly PackedBlock[]): void {
+  tail.stored = tail.record;
+  tail.runs = [];
+  const last = blocks.at(-1);
+  if (last === undefined) return;
+  tail.last = shapeOf(last);
+  const { floor } = tail.record;
+  if (tail.floorBlock === null && floor <= last.lastSeq) {
+    tail.floorBlock = startOf(blocks.findLast(({ firstSeq }) => firstSeq <= floor) ?? last);
+  }
+}
+
+/** Of what was staged, the floor alone is committed now. */
+export function settleFloor(tail: StreamTail): void {
+  assert(tail.stored !== null, 'the floor of a stream is stored after the stream');
+  tail.stored = { ...tail.stored, floor: tail.record.floor };
+}
+
+/** Without the frames, which would be kept in memory. */
+function shapeOf(block: BlockShape): BlockShape {
+  const { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes } = block;
+  return { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes };
+}
+
+export function startOf({ firstSeq, position, openedAtMs }: BlockStart): BlockStart {
+  return { firstSeq, position, openedAtMs };
+}

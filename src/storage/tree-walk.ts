@@ -1,0 +1,159 @@
+import {
+  BRANCH,
+  DATA_INLINE,
+  DATA_LARGE,
+  DATA_TREE,
+  LARGE_DATA_BYTES,
+  LEAF,
+  NODE_HEADER_BYTES,
+  type Node,
+  nodeAt,
+  PAGE_HEADER_BYTES,
+  type PageHeader,
+  pagesOf,
+  readLargeData,
+  readNode,
+  readPageHeader,
+  TREE_BYTES,
+  type Tree,
+} from './lmdb-format.js';
+import type { PageFile } from './page-file.js';
+
+/** An entry of a tree. */
+export interface Entry {
+  readonly key: Buffer;
+  readonly kind: number;
+  /** Reads the data, which may be large. */
+  data(): Buffer;
+}
+
+export interface TreeWalk {
+  readonly file: PageFile;
+  /** What the tree is called in a message. */
+  readonly name: string;
+  readonly tree: Tree;
+  /** Number of the newest commit. */
+  readonly commit: number;
+  readonly compare: (a: Buffer, b: Buffer) => number;
+  readonly visit: (entry: Entry) => void;
+}
+
+/**
+ * Visits all entries of a tree in order, and takes its pages.
+ *
+ * @throws {LogCorruption} when LMDB would stumble over a page, or not find an entry that is there.
+ */
+export function walkTree(walk: TreeWalk): void {
+  const { tree, file, name } = walk;
+  const entries = tree.root === null ? 0 : new Walker(walk).descend(tree.root, 1, null, null);
+  if (entries !== tree.entries) {
+    throw file.corruption(`the tree of ${name} has ${entries} entries of ${tree.entries}`);
+  }
+}
+
+class Walker {
+  readonly #walk: TreeWalk;
+
+  constructor(walk: TreeWalk) {
+    this.#walk = walk;
+  }
+
+  /** Walks what is under a page: keys from `low` on and below `high`, where they are given. */
+  descend(number: number, depth: number, low: Buffer | null, high: Buffer | null): number {
+    const { file, tree } = this.#walk;
+    file.use({ first: number, pages: 1 });
+    const page = file.read(number);
+    const header = readPageHeader(page);
+    this.#require(header.number === number, number);
+    this.#require(header.kind === (depth === tree.depth ? LEAF : BRANCH), number);
+    this.#require(header.commit <= this.#walk.commit, number);
+    const count = this.#countNodes(page, header, number);
+    return header.kind === LEAF
+      ? this.#visitLeaf(page, count, number, low, high)
+      : this.#visitBranch(page, count, number, depth, low, high);
+  }
+
+  /** The nodes of a page lie back to back from its upper border to its end. */
+  #countNodes(page: Buffer, { lower, upper }: PageHeader, number: number): number {
+    const end = page.length - PAGE_HEADER_BYTES;
+    this.#require(lower >= 2 && lower % 2 === 0 && lower <= upper && upper <= end, number);
+    const count = lower / 2;
+    let bytes = 0;
+    for (let index = 0; index < count; index++) {
+      const at = nodeAt(page, index);
+      this.#require(at >= PAGE_HEADER_BYTES + upper && at + NODE_HEADER_BYTES <= page.length, number);
+      const size = this.#nodeBytes(page, readNode(page, at));
+      this.#require(at + size <= page.length, number);
+      bytes += size + (size % 2);
+    }
+    this.#require(bytes === end - upper, number);
+    return count;
+  }
+
+  #nodeBytes(page: Buffer, { keyBytes, dataBytes, dataKind }: Node): number {
+    if (readPageHeader(page).kind === BRANCH) return NODE_HEADER_BYTES + keyBytes;
+    return NODE_HEADER_BYTES + keyBytes + (dataKind === DATA_LARGE ? LARGE_DATA_BYTES : dataBytes);
+  }
+
+  #visitBranch(
+    page: Buffer,
+    count: number,
+    number: number,
+    depth: number,
+    low: Buffer | null,
+    high: Buffer | null,
+  ): number {
+    let entries = 0;
+    for (let index = 0; index < count; index++) {
+      const at = nodeAt(page, index);
+      // The first key of a branch stands for whatever is lowest.
+      const from = index === 0 ? low : keyOf(page, at);
+      const to = index === count - 1 ? high : keyOf(page, nodeAt(page, index + 1));
+      this.#require(index === 0 || this.#inOrder(low, from), number);
+      this.#require(from === null || to === null || this.#walk.compare(from, to) < 0, number);
+      entries += this.descend(readNode(page, at).child, depth + 1, from, to);
+    }
+    return entries;
+  }
+
+  #visitLeaf(page: Buffer, count: number, number: number, low: Buffer | null, high: Buffer | null): number {
+    let before: Buffer | null = null;
+    for (let index = 0; index < count; index++) {
+      const at = nodeAt(page, index);
+      const key = keyOf(page, at);
+      const ordered = before === null ? this.#inOrder(low, key) : this.#walk.compare(before, key) < 0;
+      this.#require(ordered && (high === null || this.#walk.compare(key, high) < 0), number);
+      this.#walk.visit(this.#entry(page, at, key, number));
+      before = key;
+    }
+    return count;
+  }
+
+  #entry(page: Buffer, at: number, key: Buffer, number: number): Entry {
+    const { dataBytes, dataKind: kind } = readNode(page, at);
+    const dataAt = at + NODE_HEADER_BYTES + key.length;
+    if (kind !== DATA_LARGE) {
+      this.#require(kind === DATA_INLINE || (kind === DATA_TREE && dataBytes === TREE_BYTES), number);
+      return { key, kind, data: () => page.subarray(dataAt, dataAt + dataBytes) };
+    }
+    const { file } = this.#walk;
+    const range = readLargeData(page, dataAt);
+    this.#require(range.pages >= pagesOf(dataBytes, page.length), number);
+    file.use(range);
+    const data = () => file.read(range.first, PAGE_HEADER_BYTES + dataBytes).subarray(PAGE_HEADER_BYTES);
+    return { key, kind, data };
+  }
+
+  #inOrder(low: Buffer | null, key: Buffer | null): boolean {
+    return low === null || key === null || this.#walk.compare(low, key) <= 0;
+  }
+
+  #require(holds: boolean, number: number): void {
+    if (!holds) throw this.#walk.file.corruption(`page ${number} of the tree of ${this.#walk.name} is none`);
+  }
+}
+
+function keyOf(page: Buffer, at: number): Buffer {
+  const { keyBytes } = readNode(page, at);
+  return page.subarray(at + NODE_HEADER_BYTES, at + NODE_HEADER_BYTES + keyBytes);
+}

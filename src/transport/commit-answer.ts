@@ -1,0 +1,52 @@
+/**
+ * The answer to a publish (contract 3.3): at once in memory, and with a durable log when the commit has come (I4).
+ */
+
+import type { EdgeStream, Waiter } from '../broker/edge-stream.js';
+import { formatCursor } from '../core/cursor.js';
+import { RequestError } from '../errors.js';
+import type { Exchange } from './exchange.js';
+
+/** How long a publisher waits for a log that cannot commit before it is told that nobody knows. */
+const COMMIT_MS_MAX = 10_000;
+
+export function answerPublished(exchange: Exchange, epoch: string, first: number, last: number): void {
+  exchange.send(
+    200,
+    { 'Content-Type': 'application/json', 'Gapless-Cursor': formatCursor(epoch, last) },
+    `{"epoch":"${epoch}","first":${first},"last":${last}}`,
+  );
+}
+
+/** After `expectReader` and the append. */
+export function answerWhenCommitted(
+  exchange: Exchange,
+  stream: EdgeStream,
+  first: number,
+  last: number,
+): void {
+  const { broker } = exchange.edge;
+  const waiter: Waiter = {
+    afterSeq: last - 1,
+    reads: false,
+    wake: () => {
+      finish();
+      const at = broker.positions(stream);
+      if (at === null)
+        exchange.fail(new RequestError('stream_not_found', 'it was deleted before the commit'));
+      else if (at.committed >= last) answerPublished(exchange, stream.epoch, first, last);
+      else exchange.fail(new RequestError('commit_unknown'));
+    },
+  };
+  // One timer a publish: cheap beside a commit, and it fires only for a log that is stuck.
+  const timer = setTimeout(() => {
+    finish();
+    exchange.fail(new RequestError('commit_unknown'));
+  }, COMMIT_MS_MAX);
+  function finish(): void {
+    clearTimeout(timer);
+    broker.removeWaiter(stream, waiter);
+  }
+  exchange.onGone(finish);
+  broker.addCommitWaiter(stream, waiter);
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { BrokerProcess } from '../support/broker-process.js';
+import { range } from '../support/cursor.js';
+import { GapChecker } from '../support/gap-checker.js';
+import { freshStream, publish, publishLines } from '../support/gapless-client.js';
+import { HttpConnection } from '../support/http.js';
+import { Publisher } from '../support/publisher.js';
+import { Reader } from '../support/reader.js';
+
+describe('the broker is killed', () => {
+  let broker: BrokerProcess | undefined;
+
+  afterEach(async () => {
+    if (broker?.isRunning) await broker.kill();
+  });
+
+  it('SIGKILL in the middle of publishing: no reader of before is ever carried on into the new epoch (I3)', async () => {
+    const killed = await BrokerProcess.start('--threads', '2');
+    broker = killed;
+    const stream = freshStream('killed');
+    const checker = new GapChecker();
+    const publisher = new Publisher({ port: killed.port, stream, name: 'before', checker });
+    await publisher.publish(10);
+    const readers = range(1, 20).map(
+      (index) => new Reader({ port: killed.port, stream, name: `reader-${index}`, checker }),
+    );
+    const subscriptions = await Promise.all(readers.map((reader) => reader.connect()));
+    await Promise.all(subscriptions.map((subscription) => subscription?.untilEvents(10)));
+
+    for (const _round of range(1, 20)) await publisher.publish(5);
+    const unanswered = publisher.publish(5).catch(() => undefined);
+    await killed.kill();
+    await unanswered;
+    for (const subscription of subscriptions) assert.equal(await subscription?.untilEnded(), 'cut');
+
+    broker = await killed.startAgain();
+    const next = new Publisher({ port: broker.port, stream, name: 'after', checker });
+    await next.publish(400);
+    for (const reader of readers) {
+      assert.equal(await reader.connect(), undefined, 'a cursor of the dead epoch was accepted');
+      await reader.catchUp(400);
+    }
+    assert.ok(readers.every(({ refusals }) => refusals[0]?.reason === 'epoch_changed'));
+    checker.assertClean();
+  });
+
+  it('a broker that is stopped for a while and goes on loses nothing for anyone', async () => {
+    broker = await BrokerProcess.start('--threads', '2');
+    const stream = freshStream('frozen');
+    const { port } = broker;
+    const checker = new GapChecker();
+    const reader = new Reader({ port, stream, name: 'reader', checker });
+    const publisher = new Publisher({ port, stream, name: 'publisher', checker });
+    await publisher.publish(1);
+    const subscription = await reader.connect();
+    for (const _round of range(1, 5)) {
+      broker.signal('SIGSTOP');
+      const answered = publisher.publish(100);
+      broker.signal('SIGCONT');
+      await answered;
+    }
+    await subscription?.untilSeq(501);
+    reader.caughtUp();
+    checker.assertClean();
+    subscription?.cut();
+    publisher.close();
+  });
+
+  it('a port that is taken is one clear line on stderr and exit code 1', async () => {
+    broker = await BrokerProcess.start();
+    await assert.rejects(
+      BrokerProcess.start('--port', String(broker.port)),
+      /ended \(1\).*the port is in use/s,
+    );
+    const connection = await HttpConnection.open(broker.port);
+    await publish(connection, freshStream('unharmed'), 'one');
+    await publishLines(connection, freshStream('unharmed'), ['two']);
+    connection.destroy();
+  });
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { removeStream } from '#gapless/ring/lifecycle.js';
+import { createRings, Rings } from '#gapless/ring/rings.js';
+import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
+import { seededPrng } from '../support/prng.js';
+import { openRingStream } from '../unit/ring-open.js';
+import { rounds } from './budget.js';
+import { Crew } from './crew.js';
+import type { WakeOrder, WakeReport, WakeWorkerData } from './wake-worker.js';
+
+const STREAMS = 3;
+const EVENTS = 1500;
+
+interface Cast {
+  readonly publishers: number;
+  readonly edges: number;
+}
+
+/** One set of threads for one round: publishers that append and tell, edges that sleep and read. */
+async function round({ publishers, edges }: Cast, seed: number): Promise<number> {
+  const buffers = createRings({ streamsMax: STREAMS, memoryBytes: 2 ** 21 });
+  const rings = new Rings(buffers);
+  const wakesBuffer = createWakes(edges, STREAMS);
+  const wakes = new Wakes(wakesBuffer, rings);
+  const streams = Array.from({ length: STREAMS }, (_, slot) =>
+    openRingStream(rings, slot, { epoch: `litmus000${slot}`, dataBytesMax: 2 ** 19 }),
+  );
+  for (const { slot } of streams) for (let edge = 0; edge < edges; edge++) wakes.addInterest(slot, edge);
+  const shared = {
+    rings: buffers,
+    wakes: wakesBuffer,
+    streams,
+    readCounts: new SharedArrayBuffer(4 * edges),
+    appendedCount: new SharedArrayBuffer(4),
+  };
+  const data = [
+    ...Array.from({ length: edges }, (_, index): WakeWorkerData => ({ ...shared, role: 'edge', index })),
+    ...Array.from(
+      { length: publishers },
+      (_, index): WakeWorkerData => ({ ...shared, role: 'publisher', index }),
+    ),
+  ];
+  const crew = new Crew<WakeOrder, WakeReport>(new URL('./wake-worker.js', import.meta.url), data);
+  try {
+    const reports = data.map((_, index) => crew.report(index, 'an edge that has read the last event'));
+    for (let edge = 0; edge < edges; edge++) crew.order(edge, { seed, events: publishers * EVENTS });
+    for (let i = 0; i < publishers; i++) crew.order(edges + i, { seed, events: EVENTS });
+    const slept = await Promise.all(reports);
+    for (const stream of streams) removeStream(rings, stream);
+    return slept.reduce((sum, one) => sum + one, 0);
+  } finally {
+    await crew.end();
+  }
+}
+
+for (const cast of [
+  { publishers: 1, edges: 1 },
+  { publishers: 2, edges: 1 },
+  { publishers: 2, edges: 2 },
+]) {
+  const { publishers, edges } = cast;
+  test(`W1 the last append of ${publishers} publishers reaches ${edges} edges that sleep in between`, async (context) => {
+    const prng = seededPrng(context);
+    const budget = rounds(0.3);
+    let slept = 0;
+    while (budget.next()) slept += await round(cast, prng.below(2 ** 31));
+    assert.ok(slept > 0, 'they really slept');
+    context.diagnostic(`${budget.count * publishers * EVENTS} appends, ${slept} sleeps`);
+  });
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { after, before, describe } from 'node:test';
+import { withDeadline } from './deadline.js';
+import { MAIN_FILE } from './paths.js';
+
+export interface LogLine {
+  level: number;
+  msg?: string;
+  [key: string]: unknown;
+}
+
+export interface Exit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+const ERROR_LEVEL = 50;
+
+/** Brokers that outlive their test file would hold ports and memory: none does, however the file ends. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
+
+/** The real program in a process of its own, on a port of its own. */
+export class BrokerProcess {
+  /** What it logged so far, one parsed line each. */
+  readonly log: LogLine[] = [];
+  stderr = '';
+  readonly exited: Promise<Exit>;
+
+  readonly #child: ChildProcess;
+  readonly #flags: readonly string[];
+  #port = 0;
+  #partialLine = '';
+  #settleListening: (port: number) => void = () => {};
+
+  private constructor(flags: readonly string[]) {
+    this.#flags = flags;
+    this.#child = spawn(process.execPath, [MAIN_FILE, 'serve', ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    running.add(this.#child);
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#readLog(text));
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => {
+        running.delete(this.#child);
+        resolve({ code, signal });
+      });
+    });
+  }
+
+  /** Starts `serve` on a free port of the loopback; resolves when it listens. Flags given here win over the defaults. */
+  static async start(...flags: string[]): Promise<BrokerProcess> {
+    const withDefaults = [...flags];
+    const defaults = { '--port': '0', '--host': '127.0.0.1', '--drain-ms': '100' };
+    for (const [flag, value] of Object.entries(defaults)) {
+      if (!flags.includes(flag)) withDefaults.push(flag, value);
+    }
+    const broker = new BrokerProcess(withDefaults);
+    const listening = new Promise<number>((resolve) => {
+      broker.#settleListening = resolve;
+    });
+    const failed = broker.exited.then(({ code }) => {
+      throw new Error(
+        `the broker ended (${code}) before it listened: ${broker.stderr}${JSON.stringify(broker.log)}`,
+      );
+    });
+    broker.#port = await withDeadline('the broker to listen', Promise.race([listening, failed]));
+    return broker;
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  get pid(): number {
+    assert.ok(this.#child.pid !== undefined);
+    return this.#child.pid;
+  }
+
+  get isRunning(): boolean {
+    return running.has(this.#child);
+  }
+
+  /** Lines that no healthy run logs. */
+  get errors(): LogLine[] {
+    return this.log.filter((line) => line.level >= ERROR_LEVEL);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child.kill(signal);
+  }
+
+  async untilExit(): Promise<Exit> {
+    return withDeadline('the broker to end', this.exited);
+  }
+
+  /** As an operator stops it. */
+  async stop(): Promise<Exit> {
+    this.signal('SIGTERM');
+    return this.untilExit();
+  }
+
+  /** As the power fails. */
+  async kill(): Promise<Exit> {
+    this.signal('SIGKILL');
+    return this.untilExit();
+  }
+
+  /** A new process with the same flags on the same port, after this one ended. */
+  async startAgain(): Promise<BrokerProcess> {
+    assert.ok(!this.isRunning, 'two brokers cannot have one port');
+    const flags = [...this.#flags];
+    flags[flags.indexOf('--port') + 1] = String(this.#port);
+    return BrokerProcess.start(...flags);
+  }
+
+  /** Resident memory now, in bytes. */
+  async residentBytes(): Promise<number> {
+    const status = await readFile(`/proc/${this.pid}/status`, 'utf8');
+    const match = /^VmRSS:\s+(\d+) kB$/m.exec(status);
+    assert.ok(match !== null, 'no VmRSS');
+    return Number(match[1]) * 1024;
+  }
+
+  /** Open file descriptors now. */
+  async descriptorCount(): Promise<number> {
+    return (await readdir(`/proc/${this.pid}/fd`)).length;
+  }
+
+  #readLog(text: string): void {
+    const lines = (this.#partialLine + text).split('\n');
+    this.#partialLine = lines.pop() ?? '';
+    for (const text of lines) {
+      const line = JSON.parse(text) as LogLine;
+      this.log.push(line);
+      if (line.msg === 'listening') this.#settleListening(Number(line.port));
+    }
+  }
+}
+
+export interface SuiteBroker {
+  readonly port: number;
+  readonly process: BrokerProcess;
+}
+
+/**
+ * A broker for the tests of the enclosing `describe`. When they are over it must end by itself, with exit code 0, and
+ * must have logged no error: a test that passes while the broker complains has not passed.
+ */
+export function useBroker(...flags: string[]): SuiteBroker {
+  let broker: BrokerProcess | undefined;
+  before(async () => {
+    broker = await BrokerProcess.start(...flags);
+  });
+  after(async () => {
+    if (broker === undefined) return;
+    const exit = broker.isRunning ? await broker.stop() : await broker.exited;
+    assert.deepEqual(exit, { code: 0, signal: null }, `the broker ended badly: ${broker.stderr}`);
+    assert.deepEqual(broker.errors, []);
+    assert.equal(broker.stderr, '');
+  });
+  return {
+    get port() {
+      assert.ok(broker, 'the broker is not up yet');
+      return broker.port;
+    },
+    get process() {
+      assert.ok(broker, 'the broker is not up yet');
+      return broker;
+    },
+  };
+}
+
+const THREAD_COUNTS = [1, 3];
+
+/**
+ * The same tests against one edge and against several. Every request of these tests has a connection of its own, so
+ * with several edges most of what one test does is spread over them.
+ */
+export function describeOnEdges(
+  name: string,
+  flags: readonly string[],
+  tests: (broker: SuiteBroker) => void,
+): void {
+  for (const threads of THREAD_COUNTS) {
+    describe(`${name}, with --threads ${threads}`, () => {
+      tests(useBroker('--threads', String(threads), ...flags));
+    });
+  }
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { positionOf, seqOf } from './cursor.js';
+import type { GapChecker } from './gap-checker.js';
+import type { Problem } from './gapless-client.js';
+import { SseSubscription, type SubscribeOptions } from './sse-client.js';
+
+const CATCH_UP_ATTEMPTS_MAX = 20;
+
+export interface ReaderOptions {
+  port: number;
+  stream: string;
+  name: string;
+  checker: GapChecker;
+  /** Where it starts before it was given a position: a word or a cursor. Default `earliest`. */
+  start?: string;
+}
+
+/**
+ * One logical follower of a stream, as an application has it: it breaks, comes back with the last id it was given, and
+ * reports all of it to the gap checker. Events are not kept, so that a reader of millions of them stays small.
+ */
+export class Reader {
+  eventCount = 0;
+  readonly refusals: Problem[] = [];
+
+  readonly #options: ReaderOptions;
+  #connectionCount = 0;
+  #asked: string | null = null;
+  #subscription: SseSubscription | undefined;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+  }
+
+  /** What `Last-Event-ID` would say now; null before the broker gave a position, and again after a refusal. */
+  get cursor(): string | null {
+    return this.#subscription?.lastEventId || this.#asked;
+  }
+
+  /**
+   * Connects where it stands. Undefined if the broker refused plainly; the refusal is then recorded and judged. With
+   * `cutAfterBytes` the subscription may come back broken already, even before its head.
+   */
+  async connect(
+    more: Pick<SubscribeOptions, 'cutAfterBytes' | 'onEvent'> = {},
+  ): Promise<SseSubscription | undefined> {
+    const { port, stream, checker, start = 'earliest' } = this.#options;
+    this.#connectionCount++;
+    const connection = this.#connection;
+    const asked = this.cursor;
+    this.#asked = asked;
+    this.#subscription = undefined;
+    let announced = false;
+    const announce = (from: SseSubscription) => {
+      if (!announced) this.#observeConnected(asked ?? from.idsWithoutEvent[0], from);
+      announced = true;
+    };
+
+    const subscription = await SseSubscription.ask(port, stream, {
+      ...(asked === null ? { cursor: start } : { lastEventId: asked }),
+      keepEvents: false,
+      cutAfterBytes: more.cutAfterBytes,
+      onEvent: (event, from) => {
+        announce(from);
+        checker.observe({ kind: 'event', connection, ...positionOf(event.id), content: event.data });
+        this.eventCount++;
+        more.onEvent?.(event, from);
+      },
+    });
+    const isRefused = subscription.head !== undefined && subscription.status !== 200;
+    if (isRefused && (await subscription.untilEnded()) !== 'broken') {
+      await this.#observeRefused(asked, subscription);
+      return undefined;
+    }
+    if (subscription.status === 200 && asked !== null) announce(subscription);
+    this.#subscription = subscription;
+    return subscription;
+  }
+
+  /**
+   * Reads until it has the event `seq`, resuming as often as it takes: a machine too busy to read for ten seconds is
+   * cut off like any reader that stalls.
+   */
+  async catchUp(seq: number): Promise<void> {
+    for (let attempt = 1; attempt <= CATCH_UP_ATTEMPTS_MAX; attempt++) {
+      const subscription = await this.connect();
+      if (subscription === undefined) continue;
+      const hasAll = () => this.cursor !== null && seqOf(this.cursor) >= seq;
+      await subscription.until(`the end or seq ${seq}`, () => subscription.ending !== undefined || hasAll());
+      subscription.cut();
+      if (hasAll()) {
+        this.caughtUp();
+        return;
+      }
+    }
+    assert.fail(`${this.#options.name} did not get to ${seq} in ${CATCH_UP_ATTEMPTS_MAX} attempts`);
+  }
+
+  /** Says to the checker that nothing more is owed: whatever was acknowledged so far must have come. */
+  caughtUp(): void {
+    this.#options.checker.observe({ kind: 'caught-up', connection: this.#connection });
+  }
+
+  get #connection(): string {
+    return `${this.#options.name}#${this.#connectionCount}`;
+  }
+
+  #observeConnected(after: string | undefined, from: SseSubscription): void {
+    assert.ok(after !== undefined, 'an event came before the priming frame');
+    const { stream, name: reader, checker } = this.#options;
+    const epoch = from.header('gapless-epoch');
+    assert.ok(epoch !== undefined, 'no Gapless-Epoch');
+    const { seq } = positionOf(after);
+    checker.observe({ kind: 'connected', connection: this.#connection, reader, stream, epoch, after: seq });
+  }
+
+  async #observeRefused(asked: string | null, subscription: SseSubscription): Promise<void> {
+    const { stream, name: reader, checker } = this.#options;
+    const answer = await subscription.refusal();
+    assert.equal(answer.status, 410, `${reader} was answered ${answer.status}: ${answer.text}`);
+    const problem = answer.json<Problem>();
+    assert.equal(problem.cursor, asked, 'the refusal names another cursor than the one asked for');
+    const { reason = '', epoch = null, floor = 0, head = 0 } = problem;
+    const cursor = positionOf(problem.cursor ?? '');
+    const connection = this.#connection;
+    checker.observe({ kind: 'refused', connection, reader, stream, reason, cursor, epoch, floor, head });
+    this.refusals.push(problem);
+    this.#asked = null;
+  }
+}

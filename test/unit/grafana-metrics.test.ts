@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import {
+  COMPUTED,
+  LOOP_DELAY,
+  STREAM_METRICS,
+  SUBSCRIBER_LAG,
+  WORD_METRICS,
+} from '#gapless/metrics/names.js';
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly description?: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+const ROOT = new URL('../../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
+const DASHBOARD = JSON.parse(read('grafana/dashboards/gapless.json')) as { panels: readonly Panel[] };
+const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+
+/** The broker's metrics, by all the names that a query can know them under. */
+const OURS: ReadonlySet<string> = new Set(
+  [...WORD_METRICS, LOOP_DELAY, ...Object.values(COMPUTED), ...Object.values(STREAM_METRICS)]
+    .map(({ name }) => name)
+    .concat(['', '_bucket', '_sum', '_count'].map((suffix) => SUBSCRIBER_LAG.name + suffix)),
+);
+
+/** What the client library tells of the process. */
+function processMetrics(): ReadonlySet<string> {
+  const register = new Registry();
+  collectDefaultMetrics({ register });
+  return new Set(register.getMetricsAsArray().map(({ name }) => name));
+}
+
+function metricsIn(text: string): string[] {
+  return text.match(/\b(?:gapless|process|nodejs)_[a-z0-9_]*[a-z0-9]\b/g) ?? [];
+}
+
+test('10 every metric that the dashboard asks for exists', () => {
+  const known = new Set([...OURS, ...processMetrics()]);
+  for (const { title, targets = [] } of PANELS) {
+    assert.ok(targets.length > 0, `${title}: no query`);
+    for (const { expr } of targets) {
+      assert.ok(metricsIn(expr).length > 0, `${title}: ${expr} names no metric`);
+      for (const name of metricsIn(expr)) assert.ok(known.has(name), `${title}: there is no ${name}`);
+    }
+  }
+});
+
+test('10 every value of a label that the dashboard asks for exists', () => {
+  const values = new Map(
+    WORD_METRICS.flatMap(({ words }) =>
+      typeof words === 'number' ? [] : [[words.label, Object.keys(words.values)] as const],
+    ),
+  );
+  for (const { title, targets = [] } of PANELS) {
+    const matchers = targets.flatMap(({ expr }) => [...expr.matchAll(/(\w+)="(\w+)"/g)]);
+    for (const [, label = '', value = ''] of matchers) {
+      const isKnown = values.get(label)?.includes(value) ?? true;
+      assert.ok(isKnown, `${title}: there is no ${label} ${value}`);
+    }
+  }
+});
+
+test('10 every panel says which question it answers, and the folder has it in its list', () => {
+  const panels = [...read('grafana/README.md').matchAll(/^\| ([^|]+?) +\|/gm)].map(([, title]) => title);
+  for (const { title, description = '' } of PANELS) {
+    assert.match(description, /\?|Must be 0/, title);
+    assert.ok(panels.includes(title), `${title} is not in grafana/README.md`);
+  }
+  assert.equal(new Set(PANELS.map(({ title }) => title)).size, PANELS.length, 'titles are unique');
+  assert.equal(new Set(DASHBOARD.panels.map(({ id }) => id)).size, DASHBOARD.panels.length, 'ids are unique');
+});
+
+test('10 every metric that the documents name exists', () => {
+  const known = new Set([...OURS, ...processMetrics()]);
+  for (const path of ['README.md', 'src/README.md', 'src/PROTOCOL.md', 'grafana/README.md']) {
+    const unknown = metricsIn(read(path)).filter((name) => !known.has(name));
+    assert.deepEqual(unknown, [], path);
+  }
+});
