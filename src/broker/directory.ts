@@ -16,6 +16,7 @@ import {
   trimBelow,
   trimToRetention,
 } from '../ring/lifecycle.js';
+import { hasRoomForStream } from '../ring/ring-growth.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import { AgeMarks } from './age-marks.js';
@@ -203,6 +204,8 @@ export class Directory {
   }
 
   #create(name: string, config: StreamConfig): StreamRef {
+    // A stream that could not be given its first event is not made.
+    if (!hasRoomForStream(this.#options.rings.arena)) throw new RequestError('insufficient_memory');
     const epoch = makeEpoch(this.#options.randomBytes(EPOCH_LENGTH));
     const ref = this.#open({ name, epoch, config });
     this.#options.journal.created(ref);

@@ -13,8 +13,8 @@ export interface DrainLoopOptions {
   readonly wakes: Wakes;
   readonly fanOut: FanOut;
   readonly streamInSlot: (slot: number) => EdgeStream | undefined;
-  /** Whether the stream has more than its readers were given. Asked once more after `settle` (W1). */
-  readonly hasMore: (stream: EdgeStream) => boolean;
+  /** Takes the edge's mark off a stream; false when there is more than its readers were given (W1). */
+  readonly settle: (stream: EdgeStream) => boolean;
   /** Everybody has read the stream to the end. */
   readonly settled: (stream: EdgeStream) => void;
   /** Runs the callback after the sockets that are ready now have been read. */
@@ -93,20 +93,18 @@ export class DrainLoop {
 
   /** @returns false when there is more to read. */
   #settle(stream: EdgeStream): boolean {
-    const { edge, wakes, streamInSlot, hasMore, settled } = this.#options;
+    const { streamInSlot, settle, settled } = this.#options;
     const current = streamInSlot(stream.slot);
     if (current !== undefined && current !== stream) {
       // The slot has another stream by now, and the news may have been its.
       this.#enqueue(current);
       return true;
     }
-    // Looked at before as well: while the bit is set, nobody trims what is not read yet.
-    if (hasMore(stream)) return false;
     // A stream may be here for a reader's sake, with no news taken; then a bit that is set belongs to a cell that is
     // still queued, and clearing it would have the slot queued twice (W1).
-    if (this.#taken.delete(stream.slot)) {
-      wakes.settle(stream.slot, edge);
-      if (hasMore(stream)) return false;
+    if (this.#taken.has(stream.slot)) {
+      if (!settle(stream)) return false;
+      this.#taken.delete(stream.slot);
     }
     settled(stream);
     return true;

@@ -4,10 +4,8 @@
  */
 
 import type { FrameBatch } from '../core/sse-frame.js';
-import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
-import { type ParsedEvent, parseFrames } from '../core/sse-parse.js';
 import { APPENDED, Appender } from '../ring/append.js';
-import { Counter, type Counters, LagHistogram } from '../ring/counters.js';
+import { Counter, type Counters } from '../ring/counters.js';
 import {
   addSubscribers,
   readPositions,
@@ -16,13 +14,16 @@ import {
   trimToRetention,
 } from '../ring/lifecycle.js';
 import { LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
-import { FrameRun, READ_OK, READ_OVERTAKEN, RingReader } from '../ring/read.js';
+import { READ_OK, RingReader } from '../ring/read.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import { DrainLoop } from './drain-loop.js';
 import type { EdgeStream, Waiter } from './edge-stream.js';
 import { type DirectoryPort, EdgeStreams } from './edge-streams.js';
 import { FanOut } from './fan-out.js';
+import { Heartbeats } from './heartbeats.js';
+import { lagsOf, type StreamLag, sampleLag } from './lag.js';
+import { type PageRead, PageReader } from './page-reader.js';
 import { Replay, type ReplayPort } from './replay.js';
 import { type Sink, Subscription, type TypeFilter } from './subscription.js';
 
@@ -49,23 +50,7 @@ export interface EdgeBrokerOptions {
   readonly defer: (callback: () => void) => void;
 }
 
-/** How far behind the readers of one stream are on this edge, for metrics. */
-export interface StreamLag {
-  readonly name: string;
-  readonly subscribers: number;
-  /** Of the subscriber that is furthest behind, by what was delivered; events. */
-  readonly lagMax: number;
-}
-
-const TICK_MS_MIN = 10;
-const TICK_MS_MAX = 1000;
-const TICKS_PER_HEARTBEAT = 10;
-/** Heartbeats go out after this share of the interval at the earliest, spread over the ticks to its end. */
-const HEARTBEAT_SHARE_MIN = 0.5;
-
 export class EdgeBroker {
-  /** How often `tick` has to be called, milliseconds. */
-  readonly tickIntervalMs: number;
   readonly streams: EdgeStreams;
 
   readonly #options: EdgeBrokerOptions;
@@ -76,21 +61,21 @@ export class EdgeBroker {
   readonly #subscriptions: Subscription[] = [];
   /** Streams with readers here. */
   readonly #read = new Set<EdgeStream>();
-  readonly #page = new FrameRun(0);
-  readonly #heartbeatTicks: number;
-  #tick = 0;
+  readonly #pages: PageReader;
+  readonly #heartbeats: Heartbeats;
   #uncommittedPublishes = 0;
 
   constructor(options: EdgeBrokerOptions) {
     this.#options = options;
     this.#appender = new Appender(options.rings);
     this.#reader = new RingReader(options.rings);
-    this.tickIntervalMs = Math.min(
-      TICK_MS_MAX,
-      Math.max(TICK_MS_MIN, Math.floor(options.heartbeatIntervalMs / TICKS_PER_HEARTBEAT)),
-    );
-    this.#heartbeatTicks = Math.max(2, Math.floor(options.heartbeatIntervalMs / this.tickIntervalMs));
+    this.#heartbeats = new Heartbeats(options.heartbeatIntervalMs, options.random);
     const { durable } = options;
+    this.#pages = new PageReader({
+      reader: this.#reader,
+      replay: durable?.replay ?? null,
+      bytesMax: options.pageBytesMax,
+    });
     this.#fanOut = new FanOut({
       reader: this.#reader,
       counters: options.counters,
@@ -116,7 +101,7 @@ export class EdgeBroker {
       wakes: options.wakes,
       fanOut: this.#fanOut,
       streamInSlot: (slot) => this.streams.inSlot(slot),
-      hasMore: (stream) => this.#hasMore(stream),
+      settle: (stream) => this.#settle(stream),
       settled: (stream) => this.#settled(stream),
       defer: options.defer,
     });
@@ -169,9 +154,7 @@ export class EdgeBroker {
     options: { sink: Sink; cursor: number; filter: TypeFilter | null; tellUnavailable: boolean },
   ): Subscription {
     const subscription = new Subscription({ stream, ...options });
-    const share = HEARTBEAT_SHARE_MIN + (1 - HEARTBEAT_SHARE_MIN) * this.#options.random();
-    subscription.quietTicksMax = Math.max(1, Math.floor(this.#heartbeatTicks * share) - 1);
-    subscription.writtenAtTick = this.#tick;
+    this.#heartbeats.enlist(subscription);
     subscription.edgeIndex = this.#subscriptions.length;
     this.#subscriptions.push(subscription);
     stream.add(subscription);
@@ -230,17 +213,10 @@ export class EdgeBroker {
     this.releaseReader(stream);
   }
 
-  /**
-   * Events after a cursor, at most a page's bytes of frames, or one event if it is larger.
-   * @returns a constant of read.ts, and with READ_OK the events, whose data is valid until the next call.
-   */
-  async readEvents(stream: EdgeStream, afterSeq: number): Promise<{ found: number; events: ParsedEvent[] }> {
-    const { durable, pageBytesMax } = this.#options;
-    const read = this.#readRing(stream, afterSeq);
-    if (read.found !== READ_OVERTAKEN || durable === null || this.#reader.lowestSeq > afterSeq + 1)
-      return read;
-    const run = await durable.replay.read(stream, afterSeq, pageBytesMax);
-    return run === null ? read : { found: READ_OK, events: parseFrames(run.frames) };
+  /** Events after a cursor, as many as a page holds. The stream is in use (contract 2.1, `ttlMs`). */
+  readEvents(stream: EdgeStream, afterSeq: number): Promise<PageRead> {
+    touchStream(this.#options.rings, stream, this.#options.now());
+    return this.#pages.read(stream, afterSeq);
   }
 
   /** Whether what is appended waits for a log's commit. */
@@ -253,58 +229,32 @@ export class EdgeBroker {
     return this.#options.durable?.status.fault ?? LOG_HEALTHY;
   }
 
-  #readRing(stream: EdgeStream, afterSeq: number): { found: number; events: ParsedEvent[] } {
-    touchStream(this.#options.rings, stream, this.#options.now());
-    const found = this.#reader.read(stream, afterSeq, this.#options.pageBytesMax, this.#page);
-    return { found, events: found === READ_OK ? parseFrames(this.#page.frames) : [] };
+  /** How often `tick` has to be called, milliseconds. */
+  get tickIntervalMs(): number {
+    return this.#heartbeats.tickIntervalMs;
   }
 
-  /**
-   * The cold path's clock: heartbeats, and readers that eviction passed while they were stalled. Call it every
-   * `tickIntervalMs`.
-   */
+  /** The cold path's clock: heartbeats, and readers that eviction passed while they were stalled. */
   tick(): void {
-    this.#tick++;
-    this.#loop.tick = this.#tick;
+    this.#heartbeats.tick++;
+    this.#loop.tick = this.#heartbeats.tick;
     this.#loop.schedule();
     for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
       const subscription = this.#subscriptions[i] as Subscription;
       if (subscription.state === 'stalled') this.#checkOvertaken(subscription);
-      else if (this.#tick - subscription.writtenAtTick >= subscription.quietTicksMax)
-        this.#heartbeat(subscription);
+      else if (this.#heartbeats.isDue(subscription)) this.#heartbeat(subscription);
     }
     this.#options.counters.set(Counter.discardedCopies, this.#reader.discarded);
   }
 
-  /** Observes every subscriber's lag, and counts those that are stalled. */
+  /** Observes how far every subscriber is behind. */
   sampleLag(): void {
-    const { counters } = this.#options;
-    let stalled = 0;
-    for (const stream of this.#read) {
-      if (this.#reader.look(stream) !== READ_OK) continue;
-      const committed = this.#reader.committedSeq;
-      for (const subscription of stream.subscriptions()) {
-        counters.observeLag(LagHistogram.written, committed - subscription.cursor);
-        counters.observeLag(LagHistogram.delivered, committed - subscription.delivered);
-      }
-      stalled += stream.stalled.length;
-    }
-    counters.set(Counter.subscribersStalled, stalled);
+    sampleLag(this.#read, this.#reader, this.#options.counters);
   }
 
   /** How far behind each stream's readers are. */
   lags(): StreamLag[] {
-    const lags: StreamLag[] = [];
-    for (const stream of this.#read) {
-      if (this.#reader.look(stream) !== READ_OK) continue;
-      let deliveredMin = this.#reader.committedSeq;
-      for (const subscription of stream.subscriptions()) {
-        deliveredMin = Math.min(deliveredMin, subscription.delivered);
-      }
-      const lagMax = this.#reader.committedSeq - deliveredMin;
-      lags.push({ name: stream.name, subscribers: stream.subscribers, lagMax });
-    }
-    return lags;
+    return lagsOf(this.#read, this.#reader);
   }
 
   /** Answers everybody who waits for an event, with what there is. */
@@ -319,11 +269,15 @@ export class EdgeBroker {
     return this.#uncommittedPublishes;
   }
 
-  /** Ends all subscriptions that `select` picks, properly, after a last frame. For draining. */
-  endWhere(select: () => boolean, lastFrame: () => string): void {
+  /**
+   * Ends subscriptions that `select` picks, properly, after a last frame. For draining.
+   * @param all also those who have not been given all that is committed; they resume elsewhere.
+   */
+  endWhere(select: () => boolean, lastFrame: () => string, all: boolean): void {
     for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
-      if (!select()) continue;
       const subscription = this.#subscriptions[i] as Subscription;
+      const isBehind = subscription.delivered < subscription.stream.drainedSeq;
+      if ((isBehind && !all) || !select()) continue;
       this.unsubscribe(subscription);
       subscription.sink.end(lastFrame());
     }
@@ -347,17 +301,13 @@ export class EdgeBroker {
   }
 
   #heartbeat(subscription: Subscription): void {
-    const { stream, sink } = subscription;
-    const passedOver = subscription.cursor > subscription.announced;
-    const taken = sink.write(passedOver ? idFrame(stream.epoch, subscription.cursor) : HEARTBEAT);
     this.#options.counters.add(Counter.heartbeats, 1);
-    subscription.writtenAtTick = this.#tick;
-    subscription.announced = subscription.cursor;
-    if (!taken) this.#stall(subscription);
+    if (!this.#heartbeats.beat(subscription)) this.#stall(subscription);
   }
 
   #stall(subscription: Subscription): void {
-    if (subscription.state === 'ready') subscription.stream.move(subscription, 'stalled');
+    // One that waits for the log is stalled as well: what comes is kept, and asked for again when the socket drained.
+    if (subscription.state !== 'ended') subscription.stream.move(subscription, 'stalled');
   }
 
   /** Takes a subscription that has ended off the edge. */
@@ -386,9 +336,9 @@ export class EdgeBroker {
     this.releaseReader(stream);
   }
 
-  #hasMore(stream: EdgeStream): boolean {
-    if (this.#reader.look(stream) !== READ_OK) return stream.hasReaders;
-    return this.#reader.committedSeq > stream.drainedSeq || this.#reader.closed !== stream.drainedClosed;
+  #settle(stream: EdgeStream): boolean {
+    const { drainedSeq: seq, drainedClosed: closed, hasReaders } = stream;
+    return this.#reader.settle(stream, this.#options.edge, { seq, closed, hasReaders });
   }
 
   #settled(stream: EdgeStream): void {

@@ -5,7 +5,7 @@
 
 import { collectDefaultMetrics, Gauge, Counter as PromCounter, Registry } from 'prom-client';
 import type { StreamState } from '../broker/directory.js';
-import type { StreamLag } from '../broker/edge-broker.js';
+import type { StreamLag } from '../broker/lag.js';
 import type { Arena } from '../ring/arena.js';
 import type { Counters } from '../ring/counters.js';
 import { SubscriberLagHistogram } from './lag-histogram.js';

@@ -19,6 +19,19 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word('counter', 'publishes_total', 'Publish requests that appended.', Counter.publishes),
   word('counter', 'published_events_total', 'Events appended.', Counter.publishedEvents),
   word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
+  {
+    name: 'gapless_publishes_refused_total',
+    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit.',
+    type: 'counter',
+    words: {
+      label: 'reason',
+      values: {
+        uncommitted: Counter.refusedUncommitted,
+        memory: Counter.refusedMemory,
+        log: Counter.refusedLog,
+      },
+    },
+  },
   word('counter', 'deliveries_total', 'Events written to subscribers, once for each.', Counter.deliveries),
   word('counter', 'delivered_bytes_total', 'Bytes of frames written to subscribers.', Counter.deliveredBytes),
   word(

@@ -2,7 +2,7 @@
  * Which streams have series of their own: a hundred thousand names would drown whoever stores them.
  */
 
-import type { StreamLag } from '../broker/edge-broker.js';
+import type { StreamLag } from '../broker/lag.js';
 
 export interface PickedStreams {
   has(name: string): boolean;

@@ -58,6 +58,12 @@ export const Counter = {
   resumedLog: 30,
   /** Bytes of runs that were read from the durable log and written to subscribers. */
   replayedBytes: 31,
+  /** Publishes refused because the stream's memory holds only what waits for its commit. */
+  refusedUncommitted: 32,
+  /** Publishes refused because the arena had no room. */
+  refusedMemory: 33,
+  /** Publishes refused because the durable log could not commit. */
+  refusedLog: 34,
 } as const;
 
 const COUNTERS_LENGTH = 40;

@@ -51,9 +51,9 @@
  *      256    4 i32  queueHead        the edge           plain; nobody else reads it
  *      384  4*n i32[] queueCells      publishers, edge   atomic; 0 = empty, else slot + 1
  *
- * W1  A slot is at most once in an edge's queue: only who sets its bit in `dirtyMask` queues it, and the
- *     edge clears the bit only after it took the slot out and read the stream to the end; then it looks
- *     once more. So a queue of as many cells as there are slots never overflows, and no append goes unseen.
+ * W1  A slot is at most once in an edge's queue: only who sets its bit in `dirtyMask` queues it, and the edge
+ *     clears the bit only after it took the slot out and read the stream to the end, under the stream's lock, as
+ *     an append sets it. So a queue of as many cells as there are slots never overflows, and no append goes unseen.
  *
  * ALLOCATOR: buddy free lists over the arena's units, in the `allocator` buffer. All "lock" but the lock.
  *

@@ -100,6 +100,30 @@ export class RingReader {
   }
 
   /**
+   * Takes an edge's mark off a stream, unless there is more than it has seen. Under the lock, as an append sets the
+   * mark: no append goes unseen (W1), and at no moment is the newest both unread and unmarked, for then another edge
+   * could trim it.
+   * @param seen how far the edge has read, and whether there is somebody to tell if the stream is gone.
+   * @returns false when there is more; the mark stays.
+   */
+  settle(
+    stream: StreamHandle,
+    edge: number,
+    seen: { seq: number; closed: boolean; hasReaders: boolean },
+  ): boolean {
+    const words = this.#rings.i32;
+    const lockAt = i32At(stream.slot, layout.LOCK_OFFSET);
+    lock(words, lockAt);
+    const hasMore =
+      this.#look(stream) === READ_GONE
+        ? seen.hasReaders
+        : this.committedSeq > seen.seq || this.closed !== seen.closed;
+    if (!hasMore) Atomics.and(words, i32At(stream.slot, layout.DIRTY_MASK_OFFSET), ~(1 << edge));
+    unlock(words, lockAt);
+    return !hasMore;
+  }
+
+  /**
    * Reads whole frames after `afterSeq` into `run`: up to `bytesMax`, or one frame if it is larger.
    * @returns one of the constants above.
    */

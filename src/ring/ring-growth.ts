@@ -56,6 +56,15 @@ export function makeRoom(rings: Rings, slot: number, bytes: number, count: numbe
   return evictToFit(rings, slot, bytes, count) ? ROOM_MADE : ROOM_UNCOMMITTED;
 }
 
+/** Whether a stream could be given its first rings now. */
+export function hasRoomForStream(arena: Arena): boolean {
+  const data = arena.allocate(layout.DATA_ORDER_MIN);
+  const index = arena.allocate(layout.INDEX_ORDER_MIN);
+  if (data >= 0) arena.release(data, layout.DATA_ORDER_MIN);
+  if (index >= 0) arena.release(index, layout.INDEX_ORDER_MIN);
+  return data >= 0 && index >= 0;
+}
+
 /** Gives both rings back; the stream keeps its positions. Only when nothing is kept. */
 export function releaseRings(rings: Rings, slot: number): void {
   assert(

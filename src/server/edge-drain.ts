@@ -22,6 +22,7 @@ export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
         () => edge.random() < share,
         // Who came back before this broker is gone would be refused, and an EventSource gives up on that.
         () => retryFrame(stepsLeft * STEP_MS + retryMs(edge)),
+        stepsLeft === 1,
       );
       stepsLeft--;
       const isBusy = edge.broker.subscriberCount > 0 || edge.broker.uncommittedPublishes > 0;

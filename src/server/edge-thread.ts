@@ -3,7 +3,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
-import type { StreamLag } from '../broker/edge-broker.js';
+import type { StreamLag } from '../broker/lag.js';
 import type { Coordinator } from './coordinator.js';
 import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
 

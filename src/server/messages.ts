@@ -3,8 +3,8 @@
  */
 
 import type { StreamState } from '../broker/directory.js';
-import type { StreamLag } from '../broker/edge-broker.js';
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { StreamLag } from '../broker/lag.js';
 import type { ReplayRun } from '../broker/replay.js';
 import type { Config } from '../config/schema.js';
 import type { ErrorCode } from '../errors.js';

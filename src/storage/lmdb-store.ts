@@ -126,9 +126,12 @@ export function asLogError(cause: unknown, path: string): Error {
   }
   const full = code === ENOSPC || code === EDQUOT || code === MDB_MAP_FULL || isFull(path);
   if (full) return new LogError('full', `${path} cannot grow: no space is left`, { cause });
-  // The page that ends a commit could not be written, and nobody knows what it says.
-  const broken = code === MDB_PANIC || cause.message.includes('MDB_PANIC');
-  return new LogError(broken ? 'broken' : 'io', `${path}: ${cause.message}`, { cause });
+  if (code === MDB_PANIC || cause.message.includes('MDB_PANIC')) {
+    const message = `${path}: the page that ends a commit could not be written: start again`;
+    return new LogError('broken', message, { cause });
+  }
+  // After a colon the store says what it did last, which need not be what failed.
+  return new LogError('io', `${path}: ${cause.message.split(':')[0]}`, { cause });
 }
 
 /** A write that the rest of the space was not enough for is cut short, which the store calls an I/O error. */

@@ -77,8 +77,10 @@ export class Exchange {
   send(status: number, headers: Headers, body: string | Uint8Array, options?: { close: boolean }): void {
     const close = options?.close ?? false;
     this.answer(status, headers, (res) => {
-      if (this.#headOnly) res.endWithoutBody(Buffer.byteLength(body), close);
-      else res.end(body, close);
+      if (!this.#headOnly) return res.end(body, close);
+      // Told a length, the library would leave the response unfinished.
+      res.writeHeader('Content-Length', String(Buffer.byteLength(body)));
+      return res.endWithoutBody();
     });
   }
 
@@ -87,7 +89,7 @@ export class Exchange {
   }
 
   /** Writes the head of an answer and leaves the rest to `finish`. */
-  answer(status: number, headers: Headers, finish: (res: HttpResponse) => void): void {
+  answer(status: number, headers: Headers, finish: (res: HttpResponse) => unknown): void {
     if (this.#done) return;
     this.#done = true;
     this.res.cork(() => {

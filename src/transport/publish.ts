@@ -43,17 +43,30 @@ export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest)
     eventType: readEventType(req.getHeader('gapless-event')),
     ifHead: req.getHeader('gapless-if-head'),
   };
+  try {
+    admit(edge);
+    refuseUnread(edge, req);
+  } catch (error) {
+    return exchange.fail(error, { close: true });
+  }
   exchange.watch();
   readBody(res, edge.config.bodyBytesMax, (body) => {
     try {
-      admit(edge);
-      if (body === null) throw bodyTooLarge(edge, request);
+      if (body === null) throw bodyTooLarge(edge);
       receive(exchange, request, body);
     } catch (error) {
       // The rest of a body that is too large is not waited for.
       exchange.fail(error, { close: body === null });
     }
   });
+}
+
+/** What can be refused before the body has come: one that is announced as too large, and promises not kept yet. */
+function refuseUnread(edge: EdgeServices, req: HttpRequest): void {
+  if (Number(req.getHeader('content-length')) > edge.config.bodyBytesMax) throw bodyTooLarge(edge);
+  if (req.getHeader('producer-id') !== '' || req.getHeader('idempotency-key') !== '') {
+    throw new RequestError('not_implemented', 'exactly-once publishing is not part of this version');
+  }
 }
 
 /** The library reads header bytes as Latin-1; they are UTF-8 (contract 3.2). What is not stays as it is and is refused. */
@@ -97,7 +110,7 @@ function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
 function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
   const { broker, batch, counters } = exchange.edge;
   const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
-  refuseWithoutLog(broker.logFault);
+  if (broker.logFault !== LOG_HEALTHY) throw logRefuses(exchange.edge);
   // Before the append, so that its commit is announced here (I4).
   if (broker.isDurable) broker.expectReader(stream);
   const outcome = broker.append(stream, batch, ifHeadSeq);
@@ -119,8 +132,10 @@ function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bod
     case append.APPEND_HEAD_MISMATCH:
       throw headMismatch(formatCursor(stream.epoch, broker.lastSeq));
     case append.APPEND_UNCOMMITTED:
+      counters.add(Counter.refusedUncommitted, 1);
       throw new RequestError('backpressure', undefined, {}, { 'Retry-After': '1' });
     case append.APPEND_NO_MEMORY:
+      counters.add(Counter.refusedMemory, 1);
       throw new RequestError('insufficient_memory');
     default:
       throw new RequestError(batch.count === 1 ? 'event_too_large' : 'batch_too_large');
@@ -137,14 +152,10 @@ function expectedHead(exchange: Exchange, request: Publish, stream: EdgeStream):
 }
 
 /** Nothing is appended that a log which cannot commit now would have to remember. */
-function refuseWithoutLog(fault: number): void {
-  if (fault === LOG_HEALTHY) return;
-  throw new RequestError(
-    fault === LOG_FULL ? 'log_full' : 'log_unavailable',
-    undefined,
-    {},
-    { 'Retry-After': '1' },
-  );
+function logRefuses({ broker, counters }: EdgeServices): RequestError {
+  counters.add(Counter.refusedLog, 1);
+  const code = broker.logFault === LOG_FULL ? 'log_full' : 'log_unavailable';
+  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
 }
 
 function headMismatch(head: string | null): RequestError {
@@ -156,10 +167,6 @@ function headMismatch(head: string | null): RequestError {
   );
 }
 
-function bodyTooLarge(edge: EdgeServices, request: Publish): RequestError {
-  const { bodyBytesMax } = edge.config;
-  return new RequestError(
-    'body_too_large',
-    `to ${request.name.slice(0, 200)}: expected at most ${bodyBytesMax} bytes`,
-  );
+function bodyTooLarge({ config }: EdgeServices): RequestError {
+  return new RequestError('body_too_large', `expected at most ${config.bodyBytesMax} bytes`);
 }

@@ -84,7 +84,7 @@ export async function showHead(exchange: Exchange, name: string): Promise<void> 
     'Gapless-Cursor': formatCursor(positions.epoch, positions.committed),
     'Gapless-Closed': String(positions.closed),
   };
-  exchange.answer(200, headers, (res) => res.endWithoutBody(0));
+  exchange.answer(200, headers, (res) => res.endWithoutBody());
 }
 
 /** POST /v1/streams/{stream}/close (2.3). */

@@ -26,7 +26,7 @@ import {
   READ_OVERTAKEN,
   RingReader,
 } from '#gapless/ring/read.js';
-import { createRings, f64At, i32At, Rings, type StreamHandle } from '#gapless/ring/rings.js';
+import { f64At, i32At, type Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { NOW_MS, openRingStream } from '../unit/ring-open.js';
 import { type Limits, StreamModel, whileUnread } from './ring-model.js';
 
@@ -292,12 +292,4 @@ export class RingMachine {
   #refusals(): number {
     return this.#rings.arena.usage().refusals;
   }
-}
-
-/** Two streams that share one arena, so that what one gives back the other takes. */
-export function twoMachines(memoryBytes: number, setups: readonly [StreamSetup, StreamSetup]): RingMachine[] {
-  const buffers = createRings({ streamsMax: 2, memoryBytes });
-  const rings = new Rings(buffers);
-  const readerRings = new Rings(buffers);
-  return setups.map((setup, slot) => new RingMachine(rings, readerRings, slot, setup));
 }

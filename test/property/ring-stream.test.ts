@@ -1,6 +1,7 @@
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type RingMachine, type StreamSetup, twoMachines } from './ring-machine.js';
+import { createRings, Rings } from '#gapless/ring/rings.js';
+import { RingMachine, type StreamSetup } from './ring-machine.js';
 
 /** One thing done to one of the two streams. */
 interface Step {
@@ -107,6 +108,14 @@ function setups(orderMax: number): fc.Arbitrary<StreamSetup> {
     firstSeq: firstSeqs,
     firstPosition: firstPositions.map((position) => position | 0),
   });
+}
+
+/** Two streams that share one arena, so that what one gives back the other takes; read by another view on it. */
+function twoMachines(memoryBytes: number, setups: readonly [StreamSetup, StreamSetup]): RingMachine[] {
+  const buffers = createRings({ streamsMax: 2, memoryBytes });
+  const rings = new Rings(buffers);
+  const readerRings = new Rings(buffers);
+  return setups.map((setup, slot) => new RingMachine(rings, readerRings, slot, setup));
 }
 
 /** Runs the steps on two streams over one arena; the streams check themselves against their models. */

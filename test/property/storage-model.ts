@@ -120,7 +120,9 @@ export class LogMachine {
       const from = Math.max(stream.floor, living.floor);
       const { frames, lastSeq } = readAll(this.#stage, stream.id, from - 1, bytesMax);
       assert.equal(lastSeq, Math.max(stream.events.length, from - 1));
-      const expected = stream.events.slice(from - 1).map(({ size }, at) => frameOf(stream.id, from + at, size));
+      const expected = stream.events
+        .slice(from - 1)
+        .map(({ size }, at) => frameOf(stream.id, from + at, size));
       assert.ok(frames.equals(Buffer.concat(expected)), 'I3: the content of an event never changes');
     }
   }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Counter } from '#gapless/ring/counters.js';
 import { RingReader } from '#gapless/ring/read.js';
-import { BrokerStage, FakeSink, type Subscriber } from './broker-stage.js';
+import { FakeSink } from './broker-fake-sink.js';
+import { BrokerStage, type Subscriber } from './broker-stage.js';
 
 /** Counts the copies out of the rings from here on. */
 function countReads(context: TestContext): () => number {
@@ -225,6 +226,20 @@ test('I10 a subscriber that dies while it is written to takes nothing from the o
   assert.equal(edge.broker.subscriberCount, 7);
   assert.equal(edge.counters.get(Counter.subscribers), 7);
   assert.equal(edge.broker.positions(stream)?.subscribers, 7);
+});
+
+test('I10 a subscriber that stalls in the midst of a pass hides nobody behind it', () => {
+  const { edge } = new BrokerStage();
+  const stream = edge.stream('s');
+  const early = range(1, 3).map(() => edge.subscribe(stream));
+  edge.publish(stream, '1');
+  edge.turns();
+  // The next pass begins with those who came since, and gets to the first ones when these two are done.
+  const late = range(1, 2).map(() => edge.subscribe(stream));
+  (early[0] as Subscriber).sink.takes = false;
+  edge.publish(stream, '2');
+  edge.turns();
+  for (const { sink } of [...early, ...late]) assert.equal(sink.seqs.at(-1), 2);
 });
 
 test('I2 a run that does not begin with the expected event is never passed on', () => {

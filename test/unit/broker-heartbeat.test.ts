@@ -121,6 +121,18 @@ test('4.9 a filter lets the types through that it names, in order, and the curso
   }
 });
 
+test('4.9 subscribers with equal filters get the same, event after event', () => {
+  const { edge } = new BrokerStage();
+  const stream = edge.stream('s');
+  const subscribers = [1, 2, 3].map(() => edge.subscribe(stream, { filter: filter('tick') }));
+  for (let i = 1; i <= 30; i++) {
+    edge.publishTyped(stream, i % 3 === 0 ? 'tock' : 'tick', String(i));
+    edge.turns();
+  }
+  const ticks = Array.from({ length: 30 }, (_, i) => i + 1).filter((i) => i % 3 !== 0);
+  for (const { sink } of subscribers) assert.deepEqual([sink.seqs, sink.texts], [ticks, ticks.map(String)]);
+});
+
 test('4.9 where a filter leaves everything out, nothing is written but an id at the heartbeat', () => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');

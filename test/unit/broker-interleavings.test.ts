@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { Counter } from '#gapless/ring/counters.js';
 import * as layout from '#gapless/ring/layout.js';
 import { i32At } from '#gapless/ring/rings.js';
-import { BrokerStage, boundReads, FakeSink, type StageEdge, type Subscriber } from './broker-stage.js';
+import { FakeSink } from './broker-fake-sink.js';
+import { BrokerStage, boundReads, type StageEdge, type Subscriber } from './broker-stage.js';
 
 const EDGES = 2;
 const NAMES = ['a', 'b', 'c'] as const;

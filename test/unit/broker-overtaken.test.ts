@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { Counter } from '#gapless/ring/counters.js';
+import { RingReader } from '#gapless/ring/read.js';
 import { BrokerStage, type StageEdge, type Subscriber } from './broker-stage.js';
 
 /** A stream that holds the newest three or so of its 1000-byte events, for lack of a larger ring. */
@@ -173,20 +174,48 @@ test('2.1 readers that keep up get every event of a burst, however little the st
   assert.ok(head - floor + 1 <= 10, 'and once all have read, no more than twice the limit is kept');
 });
 
-test('2.1 news that came while an edge read are left for its second look, whatever another edge trims meanwhile', () => {
-  const stage = new BrokerStage({ edges: 2, retention: { events: 5 } });
-  const [here, there] = stage.edges as [StageEdge, StageEdge];
-  const [near, far] = [here.subscribe(here.stream('s')), there.subscribe(there.stream('s'))];
-  const { stream } = near.subscription;
-  stage.settle();
-  far.sink.onWrite = () => {
-    far.sink.onWrite = () => {};
-    here.publish(stream, ...Array.from({ length: 50 }, () => 'while the other edge reads'));
+/** Has things happen right after the nth time from now on that anybody asks the rings where a stream stands. */
+function afterLooks(context: TestContext, happenings: readonly { nth: number; happen: () => void }[]): void {
+  const { look } = RingReader.prototype;
+  let looks = 0;
+  RingReader.prototype.look = function (this: RingReader, ...args: Parameters<typeof look>) {
+    const found = look.apply(this, args);
+    looks++;
+    const due = happenings.filter(({ nth }) => nth === looks);
+    // What happens looks too, and is not what is counted.
+    const counted = looks;
+    for (const { happen } of due) happen();
+    looks = counted;
+    return found;
   };
-  here.publish(stream, '1');
-  // It finds more when it looks again after it has settled, and leaves that for its next turn.
-  there.turn();
-  here.turns();
-  there.turns();
-  for (const { sink } of [near, far]) assert.deepEqual([sink.seqs.length, sink.endings], [51, []]);
-});
+  context.after(() => {
+    RingReader.prototype.look = look;
+  });
+}
+
+const NEVER = 100;
+
+for (const published of [1, 2, 3]) {
+  for (const trimmed of [1, 2, 3, 4, NEVER].filter((nth) => nth >= published)) {
+    const shown = `news after look ${published} and another edge's turn after ${trimmed === NEVER ? 'all' : trimmed}`;
+    test(`2.1 a reader that keeps up is not cut off by ${shown}`, (context) => {
+      const stage = new BrokerStage({ edges: 2, retention: { events: 5 } });
+      const [here, there] = stage.edges as [StageEdge, StageEdge];
+      const [near, far] = [here.subscribe(here.stream('s')), there.subscribe(there.stream('s'))];
+      const { stream } = near.subscription;
+      stage.settle();
+      here.publish(stream, '1');
+      here.turns();
+      const burst = Array.from({ length: 50 }, () => 'while the other edge reads');
+      afterLooks(context, [
+        { nth: published, happen: () => here.publish(stream, ...burst) },
+        { nth: trimmed, happen: () => here.turns() },
+      ]);
+      there.turn();
+      here.turns();
+      stage.settle();
+      assert.deepEqual(far.sink.endings, []);
+      assert.equal(far.sink.seqs.length, near.sink.seqs.length);
+    });
+  }
+}

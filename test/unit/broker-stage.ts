@@ -4,68 +4,17 @@ import { Directory } from '#gapless/broker/directory.js';
 import { EdgeBroker } from '#gapless/broker/edge-broker.js';
 import type { EdgeStream } from '#gapless/broker/edge-stream.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
-import type { Sink, Subscription, TypeFilter } from '#gapless/broker/subscription.js';
+import type { Subscription, TypeFilter } from '#gapless/broker/subscription.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { ANY_HEAD, APPENDED } from '#gapless/ring/append.js';
 import { Counters, createCounters } from '#gapless/ring/counters.js';
 import { RingReader } from '#gapless/ring/read.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
-import { type DispatchedEvent, readEventStream } from '../property/whatwg-event-stream.js';
+import { FakeSink } from './broker-fake-sink.js';
 
 /** More turns than any test needs: an edge that goes on turning has nothing left to do and does not notice. */
 const TURNS_MAX = 10_000;
-
-/** A socket that takes what it is told to take, and holds the broker to the rules of writing. */
-export class FakeSink implements Sink {
-  /** Whether a write is taken whole; when not, the sink is blocked until `drain`. */
-  takes = true;
-  /** Called with each write, while it happens; may change what it answers. */
-  onWrite: () => void = () => {};
-  /** What was written, one text a write. */
-  readonly writes: string[] = [];
-  /** How it ended: 'end', 'cut', or not yet. */
-  readonly endings: ('end' | 'cut')[] = [];
-  lastFrame: string | null = null;
-  blocked = false;
-
-  write(frames: Uint8Array | string): boolean {
-    assert.equal(this.endings.length, 0, 'nothing is written after the end');
-    assert.equal(this.blocked, false, 'I7: nothing is written after false until the sink has drained');
-    assert.ok(frames.length > 0, 'a write has something to say');
-    this.writes.push(Buffer.from(frames).toString());
-    this.onWrite();
-    this.blocked = !this.takes;
-    return this.takes;
-  }
-
-  end(lastFrame?: string): void {
-    this.endings.push('end');
-    this.lastFrame = lastFrame ?? null;
-  }
-
-  cut(): void {
-    this.endings.push('cut');
-  }
-
-  /** The events as an `EventSource` would dispatch them; a last frame is not among them. */
-  get events(): readonly DispatchedEvent[] {
-    return readEventStream(Buffer.from(this.writes.join(''))).events;
-  }
-
-  get seqs(): number[] {
-    return this.events.map(({ lastEventId }) => Number(lastEventId.split('.')[1]));
-  }
-
-  get texts(): string[] {
-    return this.events.map(({ data }) => data);
-  }
-
-  /** The last frame as an event. */
-  get lastEvent(): DispatchedEvent | undefined {
-    return readEventStream(Buffer.from(this.lastFrame ?? '')).events[0];
-  }
-}
 
 /** The wake queues, with the sleep of an edge in the hands of the test. */
 class SteppedWakes extends Wakes {

@@ -225,6 +225,7 @@ test('10 a drain ends those it picks, properly, after a last frame', () => {
   edge.broker.endWhere(
     () => picks++ % 2 === 0,
     () => 'retry: 5\n\n',
+    true,
   );
   const ended = subscribers.filter(({ sink }) => sink.endings.length > 0);
   assert.deepEqual([ended.length, edge.broker.subscriberCount], [5, 5]);

@@ -99,6 +99,14 @@ test('a ring that grew gives back what it had, and a removed stream all of it', 
   assert.equal(stage.usedBytes, 0);
 });
 
+test('2.1 a ring does not grow for events that no limit asks to keep', () => {
+  const stage = new RingStage(2 ** 20);
+  const stream = stage.open({ events: 5 });
+  for (let i = 0; i < 50; i++) stage.append(stream, `${i}`.padEnd(1000, '.'));
+  // Twice the limit would take 16 KiB; the limit itself and the next event take 8.
+  assert.equal(stage.usedBytes, 8192 + 1024);
+});
+
 test('when the arena is full, a stream evicts within what it has', () => {
   const stage = new RingStage(8 * 1024);
   const stream = stage.open();

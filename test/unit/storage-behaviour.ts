@@ -293,7 +293,10 @@ export function describeLog(name: string, open: () => LogStage): void {
         stage.log.applyRetention(id, NOW_MS + second * 1000);
         const floor = stage.log.floor(id);
         const oldestKeptMs = (second - (floor - 1)) * 1000;
-        assert.ok(oldestKeptMs >= Math.min(10, second) * 1000 && oldestKeptMs <= 21_000, `${oldestKeptMs} ms`);
+        assert.ok(
+          oldestKeptMs >= Math.min(10, second) * 1000 && oldestKeptMs <= 21_000,
+          `${oldestKeptMs} ms`,
+        );
       }
       stage.log.applyRetention(id, NOW_MS + 500_000);
       assert.equal(stage.log.floor(id), 101);
