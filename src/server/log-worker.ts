@@ -36,7 +36,9 @@ const loop = new CommitLoop({
 });
 
 let stopping = false;
-/** Resolves the wait of the loop when a command has come. */
+/** Whether an edge's append will nudge the loop: one waiter at a time, however often a command ends its wait. */
+let waiting = false;
+/** Ends the wait of the loop. */
 let nudge: () => void = () => undefined;
 
 port.on('message', (command: LogCommand) => {
@@ -96,14 +98,18 @@ async function run(): Promise<void> {
 
 /** Resolves when an edge has appended something since the ticket was read, or a command has come. */
 async function news(ticket: number): Promise<void> {
-  const woken = wakes.wait(LOG_EDGE, ticket);
-  if (woken === null) return;
-  await Promise.race([
-    woken,
-    new Promise<void>((resolve) => {
-      nudge = resolve;
-    }),
-  ]);
+  if (!waiting) {
+    const woken = wakes.wait(LOG_EDGE, ticket);
+    if (woken === null) return;
+    waiting = true;
+    void woken.then(() => {
+      waiting = false;
+      nudge();
+    });
+  }
+  await new Promise<void>((resolve) => {
+    nudge = resolve;
+  });
 }
 
 function sync(): void {

@@ -27,7 +27,7 @@ import {
 } from './lmdb-store.js';
 import { type PackedBlock, packRuns } from './pack-runs.js';
 import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
-import { checkStore } from './store-check.js';
+import { checkBlocks, checkStore } from './store-check.js';
 import { STORE_FILE, syncDirectory } from './store-file.js';
 import {
   type BlockStart,
@@ -277,8 +277,11 @@ export class LmdbLog implements EventLog {
   #deleteSome(finished: LogId[]): void {
     let left = DELETES_MAX;
     for (const id of this.#deleting) {
-      const keys = [...this.#store.blocks.getKeys({ ...this.#deletable(id), limit: left })];
-      for (const key of keys) this.#store.blocks.removeSync(key as Buffer);
+      const keys = [...this.#store.blocks.getKeys({ ...this.#deletable(id), limit: left })] as Buffer[];
+      const [firstKey] = keys;
+      const lastKey = keys.at(-1);
+      if (firstKey !== undefined && lastKey !== undefined) checkBlocks(this.#store.path, firstKey, lastKey);
+      for (const key of keys) this.#store.blocks.removeSync(key);
       left -= keys.length + 1;
       if (left <= 0) return;
       finished.push(id);

@@ -1,21 +1,20 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { LogCorruption } from './event-log.js';
-import { METAS, type PageRange } from './lmdb-format.js';
+import { METAS, OVERFLOW, PAGE_HEADER_BYTES, type PageRange, readPageHeader } from './lmdb-format.js';
 
 /** The pages of a store's file, read one by one, and which of them are used for what. */
 export class PageFile {
   readonly path: string;
-  pageBytes: number;
+  pageBytes = 512;
   readonly #fd: number;
   readonly #fileBytes: number;
   /** There are no pages from this one on. */
-  #pagesEnd = 0;
-  /** A bit for each page that belongs to a tree. */
-  #used = new Uint8Array(0);
+  #pagesEnd = METAS;
+  /** A bit for each page that belongs to a tree; null when that is not kept. */
+  #used: Uint8Array | null = null;
 
-  constructor(path: string, pageBytes: number) {
+  constructor(path: string) {
     this.path = path;
-    this.pageBytes = pageBytes;
     this.#fd = openSync(path, 'r');
     this.#fileBytes = fstatSync(this.#fd).size;
   }
@@ -24,9 +23,10 @@ export class PageFile {
     closeSync(this.#fd);
   }
 
-  setEnd(pagesEnd: number): void {
+  /** @param tracksUse whether a page that is used twice is noticed; takes a bit of memory for each. */
+  setEnd(pagesEnd: number, { tracksUse }: { tracksUse: boolean }): void {
     this.#pagesEnd = pagesEnd;
-    this.#used = new Uint8Array(Math.ceil(pagesEnd / 8));
+    this.#used = tracksUse ? new Uint8Array(Math.ceil(pagesEnd / 8)) : null;
   }
 
   /** A page, or the beginning of several that follow each other. */
@@ -45,6 +45,7 @@ export class PageFile {
         `it is truncated: it has ${this.#fileBytes} bytes, and page ${first} is not there`,
       );
     }
+    if (this.#used === null) return;
     for (let page = first; page < first + pages; page++) {
       if (this.#isUsed(page)) throw this.corruption(`page ${page} is used twice`);
       this.#used[page >> 3] = (this.#used[page >> 3] ?? 0) | (1 << (page & 7));
@@ -59,6 +60,13 @@ export class PageFile {
     }
   }
 
+  /** When large data is deleted, LMDB frees as many pages as the first one says. */
+  checkLarge({ first, pages }: PageRange): void {
+    const header = readPageHeader(this.read(first, PAGE_HEADER_BYTES));
+    if (header.number === first && header.kind === OVERFLOW && header.pages === pages) return;
+    throw this.corruption(`page ${first} does not begin the data that it should`);
+  }
+
   corruption(what: string): LogCorruption {
     return new LogCorruption(`${this.path} is damaged, ${what}: restore it from a copy`);
   }
@@ -69,6 +77,6 @@ export class PageFile {
   }
 
   #isUsed(page: number): boolean {
-    return ((this.#used[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
+    return this.#used !== null && ((this.#used[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
   }
 }

@@ -10,6 +10,7 @@ import {
   nodeAt,
   PAGE_HEADER_BYTES,
   type PageHeader,
+  type PageRange,
   pagesOf,
   readLargeData,
   readNode,
@@ -23,6 +24,8 @@ import type { PageFile } from './page-file.js';
 export interface Entry {
   readonly key: Buffer;
   readonly kind: number;
+  /** Where the data lies when it is large. */
+  readonly large: PageRange | null;
   /** Reads the data, which may be large. */
   data(): Buffer;
 }
@@ -36,7 +39,12 @@ export interface TreeWalk {
   readonly commit: number;
   readonly compare: (a: Buffer, b: Buffer) => number;
   readonly visit: (entry: Entry) => void;
+  /** Only entries with keys of this range are visited, its ends included, and only the pages that lead there. */
+  readonly within?: { readonly from: Buffer; readonly to: Buffer };
 }
+
+/** What LMDB allows. */
+const DEPTH_MAX = 32;
 
 /**
  * Visits all entries of a tree in order, and takes its pages.
@@ -44,9 +52,10 @@ export interface TreeWalk {
  * @throws {LogCorruption} when LMDB would stumble over a page, or not find an entry that is there.
  */
 export function walkTree(walk: TreeWalk): void {
-  const { tree, file, name } = walk;
+  const { tree, file, name, within } = walk;
+  if (tree.depth > DEPTH_MAX) throw file.corruption(`the tree of ${name} is too deep`);
   const entries = tree.root === null ? 0 : new Walker(walk).descend(tree.root, 1, null, null);
-  if (entries !== tree.entries) {
+  if (within === undefined && entries !== tree.entries) {
     throw file.corruption(`the tree of ${name} has ${entries} entries of ${tree.entries}`);
   }
 }
@@ -111,6 +120,7 @@ class Walker {
       const to = index === count - 1 ? high : keyOf(page, nodeAt(page, index + 1));
       this.#require(index === 0 || this.#inOrder(low, from), number);
       this.#require(from === null || to === null || this.#walk.compare(from, to) < 0, number);
+      if (!this.#reaches(from, to)) continue;
       entries += this.descend(readNode(page, at).child, depth + 1, from, to);
     }
     return entries;
@@ -123,7 +133,7 @@ class Walker {
       const key = keyOf(page, at);
       const ordered = before === null ? this.#inOrder(low, key) : this.#walk.compare(before, key) < 0;
       this.#require(ordered && (high === null || this.#walk.compare(key, high) < 0), number);
-      this.#walk.visit(this.#entry(page, at, key, number));
+      if (this.#isWithin(key)) this.#walk.visit(this.#entry(page, at, key, number));
       before = key;
     }
     return count;
@@ -134,14 +144,28 @@ class Walker {
     const dataAt = at + NODE_HEADER_BYTES + key.length;
     if (kind !== DATA_LARGE) {
       this.#require(kind === DATA_INLINE || (kind === DATA_TREE && dataBytes === TREE_BYTES), number);
-      return { key, kind, data: () => page.subarray(dataAt, dataAt + dataBytes) };
+      return { key, kind, large: null, data: () => page.subarray(dataAt, dataAt + dataBytes) };
     }
     const { file } = this.#walk;
-    const range = readLargeData(page, dataAt);
-    this.#require(range.pages >= pagesOf(dataBytes, page.length), number);
-    file.use(range);
-    const data = () => file.read(range.first, PAGE_HEADER_BYTES + dataBytes).subarray(PAGE_HEADER_BYTES);
-    return { key, kind, data };
+    const large = readLargeData(page, dataAt);
+    this.#require(large.pages >= pagesOf(dataBytes, page.length), number);
+    file.use(large);
+    const data = () => file.read(large.first, PAGE_HEADER_BYTES + dataBytes).subarray(PAGE_HEADER_BYTES);
+    return { key, kind, large, data };
+  }
+
+  #isWithin(key: Buffer): boolean {
+    const { within, compare } = this.#walk;
+    return within === undefined || (compare(within.from, key) <= 0 && compare(key, within.to) <= 0);
+  }
+
+  /** Whether keys from `low` on and below `high` can be within the range. */
+  #reaches(low: Buffer | null, high: Buffer | null): boolean {
+    const { within, compare } = this.#walk;
+    if (within === undefined) return true;
+    return (
+      (low === null || compare(low, within.to) <= 0) && (high === null || compare(within.from, high) < 0)
+    );
   }
 
   #inOrder(low: Buffer | null, key: Buffer | null): boolean {
@@ -149,7 +173,8 @@ class Walker {
   }
 
   #require(holds: boolean, number: number): void {
-    if (!holds) throw this.#walk.file.corruption(`page ${number} of the tree of ${this.#walk.name} is none`);
+    if (!holds)
+      throw this.#walk.file.corruption(`page ${number} is not one of the tree of ${this.#walk.name}`);
   }
 }
 

@@ -3,8 +3,12 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import {
+  COMMIT_SECONDS,
   COMPUTED,
+  LOG_FAULT,
+  LOG_METRICS,
   LOOP_DELAY,
+  REPLAY_METRICS,
   STREAM_METRICS,
   SUBSCRIBER_LAG,
   WORD_METRICS,
@@ -25,9 +29,16 @@ const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
 
 /** The broker's metrics, by all the names that a query can know them under. */
 const OURS: ReadonlySet<string> = new Set(
-  [...WORD_METRICS, LOOP_DELAY, ...Object.values(COMPUTED), ...Object.values(STREAM_METRICS)]
+  [
+    ...[...WORD_METRICS, ...LOG_METRICS, LOOP_DELAY, LOG_FAULT],
+    ...[COMPUTED, STREAM_METRICS, REPLAY_METRICS].flatMap((metrics) => Object.values(metrics)),
+  ]
     .map(({ name }) => name)
-    .concat(['', '_bucket', '_sum', '_count'].map((suffix) => SUBSCRIBER_LAG.name + suffix)),
+    .concat(
+      [SUBSCRIBER_LAG, COMMIT_SECONDS].flatMap(({ name }) =>
+        ['', '_bucket', '_sum', '_count'].map((suffix) => name + suffix),
+      ),
+    ),
 );
 
 /** What the client library tells of the process. */

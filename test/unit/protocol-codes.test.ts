@@ -9,7 +9,7 @@ const TABLE = /<!-- errors -->\n+([\s\S]*?)\n+<!-- \/errors -->/;
 /** Words in backticks that look like codes and stand beside a status, such as 410 `epoch_changed`. */
 const STATUS_AND_CODE = /\b([45]\d\d) `([a-z0-9_]+)`/g;
 /** The reasons of 4.4 are not codes, and the text names codes that a later version has. */
-const OTHER_WORDS: ReadonlySet<string> = new Set(['epoch_changed', 'backpressure', 'rate_limited']);
+const OTHER_WORDS: ReadonlySet<string> = new Set(['epoch_changed', 'rate_limited']);
 
 test('8 the table of errors is the one that the server answers from', () => {
   const expected = Object.entries(ERRORS).map(([code, { status, retry, doc }]) =>
