@@ -33,7 +33,9 @@ ENV NODE_ENV=production \
     GAPLESS_HOST=0.0.0.0 \
     GAPLESS_INSECURE=true
 
-# The image's own unprivileged user, by number so that runAsNonRoot can check it. Nothing is written to the file system.
+# The image's own unprivileged user, by number so that runAsNonRoot can check it. It writes to no place but a data
+# directory, where one is asked for.
+RUN mkdir /data && chown 1000:1000 /data
 USER 1000:1000
 EXPOSE 8080
 

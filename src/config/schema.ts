@@ -142,7 +142,7 @@ const DEFINITIONS = {
     default: 'always',
     doc:
       'When a commit reaches the disk: before it is acknowledged, or within `fsyncIntervalMs`. With `interval` a ' +
-      'crash of the machine, not of the broker, can lose what was acknowledged in that time.',
+      'crash of the machine, not of the broker, loses the events: streams begin anew, under another epoch.',
   }),
   fsyncIntervalMs: define({
     group: 'Durability',

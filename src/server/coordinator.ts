@@ -19,12 +19,15 @@ export interface CoordinatorParts {
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
 }
 
+/** How long is waited for a log that cannot commit before nobody knows what will come of it. */
+const COMMIT_MS_MAX = 10_000;
+
 export class Coordinator {
   readonly #answers: Answers;
 
   constructor({ directory, journal, metrics, replay }: CoordinatorParts) {
     const settled = async <R>(name: string, result: R): Promise<R> => {
-      await journal.settled(name);
+      await within(COMMIT_MS_MAX, journal.settled(name));
       return result;
     };
     this.#answers = {
@@ -45,7 +48,21 @@ export class Coordinator {
       return { kind: 'answer', id, value: await this.#answers[topic](ask) };
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      return { kind: 'answer', id, error: { code: error.code, detail: error.detail, extra: error.extra } };
+      const { code, detail, extra, headers } = error;
+      return { kind: 'answer', id, error: { code, detail, extra, headers } };
     }
   }
+}
+
+/** @throws {RequestError} `commit_unknown` when the promise takes longer. */
+async function within(ms: number, promise: Promise<void> | void): Promise<void> {
+  if (promise === undefined) return;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new RequestError('commit_unknown', undefined, {}, { 'Retry-After': '1' })),
+      ms,
+    );
+  });
+  await Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

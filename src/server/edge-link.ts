@@ -36,7 +36,8 @@ export class EdgeLink {
   answered({ id, value, error }: Answer): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
-    if (error !== undefined) pending?.reject(new RequestError(error.code, error.detail, error.extra));
+    if (error !== undefined)
+      pending?.reject(new RequestError(error.code, error.detail, error.extra, error.headers));
     else pending?.resolve(value as never);
   }
 }

@@ -91,7 +91,8 @@ export class LogThread implements Journal {
   settled(name: string): Promise<void> | void {
     const unsettled = this.#unsettled.get(name);
     if (unsettled === undefined || this.#status.fault === LOG_HEALTHY) return unsettled;
-    throw new RequestError(this.#status.fault === LOG_FULL ? 'log_full' : 'log_unavailable');
+    const code = this.#status.fault === LOG_FULL ? 'log_full' : 'log_unavailable';
+    throw new RequestError(code, undefined, {}, { 'Retry-After': '1' });
   }
 
   /** Commits what is there and ends the thread. */

@@ -9,10 +9,12 @@ import { createLogger } from '../log.js';
 import { LogStatus } from '../ring/log-status.js';
 import { Rings } from '../ring/rings.js';
 import { LOG_EDGE, Wakes } from '../ring/wake-queue.js';
-import { LogError } from '../storage/event-log.js';
+import { LogError, type LoggedStream } from '../storage/event-log.js';
 import { openLmdbLog } from '../storage/lmdb-log.js';
+import { UnsyncedMark } from '../storage/unsynced-mark.js';
 import { CommitLoop } from './commit-loop.js';
 import type { LogCommand, LogMessage, LogSetup } from './log-messages.js';
+import { renewStreams } from './renew-streams.js';
 
 /** How long a log that cannot commit is left alone before it is asked again. */
 const RETRY_MS = 250;
@@ -26,6 +28,7 @@ const logger = createLogger({ level: config.logLevel, thread: 'log' });
 const rings = new Rings(setup.rings);
 const wakes = new Wakes(setup.wakes, rings);
 const log = openLmdbLog({ directory: setup.directory, syncEachCommit: config.fsync === 'always' });
+const mark = new UnsyncedMark(setup.directory);
 const loop = new CommitLoop({
   rings,
   wakes,
@@ -45,7 +48,7 @@ port.on('message', (command: LogCommand) => {
   obey(command);
   nudge();
 });
-send({ kind: 'loaded', streams: [...log.load()] });
+send({ kind: 'loaded', streams: await load() });
 const retention = setInterval(() => {
   loop.applyRetention();
   nudge();
@@ -73,6 +76,21 @@ function obey(command: LogCommand): void {
   }
 }
 
+async function load(): Promise<LoggedStream[]> {
+  const mayHaveLost = mark.mayHaveLost;
+  let streams = [...log.load()];
+  if (mayHaveLost && streams.length > 0) {
+    logger.warn(
+      { streams: streams.length },
+      'the machine went down before all was on the disk: streams begin anew',
+    );
+    streams = await renewStreams(log, streams);
+  }
+  if (config.fsync === 'interval') mark.set();
+  else mark.clear();
+  return streams;
+}
+
 async function run(): Promise<void> {
   for (;;) {
     const ticket = wakes.ticket(LOG_EDGE);
@@ -90,7 +108,10 @@ async function run(): Promise<void> {
   }
   clearInterval(retention);
   if (syncing !== null) clearInterval(syncing);
-  if (config.fsync === 'interval') await log.sync();
+  if (config.fsync === 'interval') {
+    await log.sync();
+    mark.clear();
+  }
   await log.dispose();
   send({ kind: 'stopped' });
   port.close();

@@ -50,6 +50,7 @@ export interface Answer {
     readonly code: ErrorCode;
     readonly detail: string | undefined;
     readonly extra: Readonly<Record<string, unknown>>;
+    readonly headers: Readonly<Record<string, string>>;
   };
 }
 

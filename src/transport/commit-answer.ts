@@ -35,13 +35,13 @@ export function answerWhenCommitted(
       if (at === null)
         exchange.fail(new RequestError('stream_not_found', 'it was deleted before the commit'));
       else if (at.committed >= last) answerPublished(exchange, stream.epoch, first, last);
-      else exchange.fail(new RequestError('commit_unknown'));
+      else exchange.fail(commitUnknown());
     },
   };
   // One timer a publish: cheap beside a commit, and it fires only for a log that is stuck.
   const timer = setTimeout(() => {
     finish();
-    exchange.fail(new RequestError('commit_unknown'));
+    exchange.fail(commitUnknown());
   }, COMMIT_MS_MAX);
   function finish(): void {
     clearTimeout(timer);
@@ -49,4 +49,8 @@ export function answerWhenCommitted(
   }
   exchange.onGone(finish);
   broker.addCommitWaiter(stream, waiter);
+}
+
+function commitUnknown(): RequestError {
+  return new RequestError('commit_unknown', undefined, {}, { 'Retry-After': '1' });
 }

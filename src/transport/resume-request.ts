@@ -57,8 +57,9 @@ export function beginAfter(start: Start, at: StreamPositions, counters: Counters
     return at.committed;
   }
   if (start === 'earliest') {
-    counters.add(Counter.resumedRing, 1);
-    return lowestReadable(at) - 1;
+    const lowest = lowestReadable(at);
+    counters.add(lowest < at.floor ? Counter.resumedLog : Counter.resumedRing, 1);
+    return lowest - 1;
   }
   const classified = classifyResume(start, at);
   if (classified.outcome === 'refused') {

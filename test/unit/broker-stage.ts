@@ -17,8 +17,16 @@ import { FakeSink } from './broker-fake-sink.js';
 const TURNS_MAX = 10_000;
 
 /** The wake queues, with the sleep of an edge in the hands of the test. */
-class SteppedWakes extends Wakes {
+export class SteppedWakes extends Wakes {
+  /** Called when an edge finds its queue empty: another thread may act at that very moment. */
+  onEmpty: () => void = () => {};
   readonly #sleepers = new Map<number, { ticket: number; wake: () => void }>();
+
+  override take(edge: number): number {
+    const slot = super.take(edge);
+    if (slot < 0) this.onEmpty();
+    return slot;
+  }
 
   override wait(edge: number, ticket: number): Promise<unknown> | null {
     if (this.ticket(edge) !== ticket) return null;

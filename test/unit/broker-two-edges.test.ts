@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { edgeBlockBytes, QUEUE_CELLS_OFFSET } from '#gapless/ring/layout.js';
 import { withDeadline } from '../support/deadline.js';
-import { BrokerStage, type StageEdge } from './broker-stage.js';
+import { BrokerStage, type StageEdge, type SteppedWakes, type Subscriber } from './broker-stage.js';
 
 function twoEdges(streamsMax = 4): { stage: BrokerStage; here: StageEdge; there: StageEdge } {
   const stage = new BrokerStage({ edges: 2, streamsMax });
@@ -109,6 +109,41 @@ test('W1 a stream that has a reader to catch up is not queued a second time by t
   late.sink.onWrite = () => {};
   there.turns();
   for (const { sink } of [far, late]) assert.deepEqual(sink.seqs, [1, 2, 3]);
+});
+
+test('W1 a stream whose news is read before it was taken out of the queue is not queued a second time', () => {
+  const { stage, here, there } = twoEdges(2);
+  const [a, b] = [here.stream('a'), here.stream('b')];
+  // Both were taken and settled before.
+  for (const name of ['a', 'b']) there.subscribe(there.stream(name));
+  for (const stream of [a, b]) here.publish(stream, '1');
+  there.turns();
+  const late = ['a', 'b'].map((name) => there.subscribeHeld(there.stream(name), { cursor: 0 }));
+  for (const subscriber of late) there.drained(subscriber);
+  // While the turn is at the first stream there is news of the second, which it then comes to and reads.
+  (late[0] as Subscriber).sink.onWrite = () => here.publish(b, '2');
+  there.turn();
+  here.publish(b, '3');
+  const cells = [...new Int32Array(stage.wakesBuffer, edgeBlockBytes(4) + QUEUE_CELLS_OFFSET, 4)];
+  assert.equal(cells.filter((cell) => cell === b.slot + 1).length, 1);
+  there.turns();
+  assert.deepEqual((late[1] as Subscriber).sink.seqs, [1, 2, 3]);
+});
+
+test('W1 a publish at the moment when an edge has emptied its queue wakes it again', () => {
+  const { stage, here, there } = twoEdges();
+  const far = there.subscribe(there.stream('s'));
+  const stream = here.stream('s');
+  there.turns();
+  const wakes = stage.wakes as SteppedWakes;
+  wakes.onEmpty = () => {
+    wakes.onEmpty = () => {};
+    here.publish(stream, '2');
+  };
+  here.publish(stream, '1');
+  there.turn();
+  there.turns();
+  assert.deepEqual(far.sink.seqs, [1, 2]);
 });
 
 test('an edge that really sleeps is woken by a publish on another one, time after time', async () => {
