@@ -12,6 +12,7 @@ import {
   committedSeq,
   evictTo,
   floorSeq,
+  hasReaders,
   hasUnseen,
   headSeq,
   keptBytes,
@@ -132,6 +133,9 @@ export function commitStream(
     assert(at.seq <= headSeq(rings, slot), 'S1: only what was appended is committed');
     rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = at.seq;
     rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = at.logFloorSeq;
+    // What had to stay for its commit goes now, and not only with the next append.
+    const target = retentionFloor(rings, slot, mustGo, hasReaders(rings, slot));
+    if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
   });
 }
 

@@ -8,6 +8,8 @@ export class PageFile {
   pageBytes = 512;
   readonly #fd: number;
   readonly #fileBytes: number;
+  /** Number of the newest commit: no page is younger. */
+  commit = 0;
   /** There are no pages from this one on. */
   #pagesEnd = METAS;
   /** A bit for each page that belongs to a tree; null when that is not kept. */
@@ -24,7 +26,8 @@ export class PageFile {
   }
 
   /** @param tracksUse whether a page that is used twice is noticed; takes a bit of memory for each. */
-  setEnd(pagesEnd: number, { tracksUse }: { tracksUse: boolean }): void {
+  begin(commit: number, pagesEnd: number, { tracksUse }: { tracksUse: boolean }): void {
+    this.commit = commit;
     this.#pagesEnd = pagesEnd;
     this.#used = tracksUse ? new Uint8Array(Math.ceil(pagesEnd / 8)) : null;
   }
@@ -60,10 +63,11 @@ export class PageFile {
     }
   }
 
-  /** When large data is deleted, LMDB frees as many pages as the first one says. */
+  /** When large data is deleted, LMDB frees what the first page says, and does so otherwise for its own commit's. */
   checkLarge({ first, pages }: PageRange): void {
     const header = readPageHeader(this.read(first, PAGE_HEADER_BYTES));
-    if (header.number === first && header.kind === OVERFLOW && header.pages === pages) return;
+    const isRight = header.number === first && header.kind === OVERFLOW && header.pages === pages;
+    if (isRight && header.commit <= this.commit) return;
     throw this.corruption(`page ${first} does not begin the data that it should`);
   }
 

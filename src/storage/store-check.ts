@@ -27,13 +27,10 @@ export function checkStore(path: string): void {
   const file = new PageFile(path);
   try {
     const trees = readStoreTrees(file, { tracksUse: true });
+    refuseNames(file, trees);
     const contents = new Contents(file);
-    const visits = new Map([
-      [STREAMS, (entry: Entry) => contents.addStream(entry)],
-      [BLOCKS, (entry: Entry) => contents.addBlock(entry)],
-    ]);
-    const names = new Set([STREAMS, BLOCKS, ...trees.named.keys()]);
-    for (const name of names) walkNamed(file, trees, name, visits.get(name) ?? (() => undefined));
+    walkNamed(file, trees, STREAMS, (entry) => contents.addStream(entry));
+    walkNamed(file, trees, BLOCKS, (entry) => contents.addBlock(entry));
     contents.finish();
     walkFree(file, trees);
   } finally {
@@ -60,26 +57,37 @@ export function checkBlocks(path: string, firstKey: Buffer, lastKey: Buffer): vo
   }
 }
 
+/** A tree by a wrong name would be made anew by the right one, empty. Both are made at first, one after the other. */
+function refuseNames(file: PageFile, { named }: StoreTrees): void {
+  for (const name of named.keys()) {
+    if (name !== STREAMS && name !== BLOCKS)
+      throw file.corruption(`there should be no ${JSON.stringify(name)} in it`);
+  }
+  const entries = (name: string) => named.get(name)?.entries ?? 0;
+  const isNew = entries(STREAMS) === 0 && entries(BLOCKS) === 0;
+  if (!isNew && named.size < 2) throw file.corruption('a tree is missing');
+}
+
 function walkNamed(
   file: PageFile,
-  { named, commit }: StoreTrees,
+  { named }: StoreTrees,
   name: string,
   visit: (entry: Entry) => void,
   within?: { from: Buffer; to: Buffer },
 ): void {
   const tree = named.get(name);
   if (tree === undefined) return;
-  walkTree({ file, name, tree, commit, compare: Buffer.compare, visit, ...(within && { within }) });
+  walkTree({ file, name, tree, compare: Buffer.compare, visit, ...(within && { within }) });
 }
 
-function walkFree(file: PageFile, { free: tree, commit }: StoreTrees): void {
+function walkFree(file: PageFile, { free: tree }: StoreTrees): void {
   const free: PageRange[] = [];
   const visit = ({ key, data }: Entry) => {
     const ranges = key.length === FREE_KEY_BYTES ? readFreePages(data()) : null;
     if (ranges === null) throw file.corruption('a record of free pages is none');
     free.push(...ranges);
   };
-  walkTree({ file, name: 'free pages', tree, commit, compare: compareCommits, visit });
+  walkTree({ file, name: 'free pages', tree, compare: compareCommits, visit });
   // Only now is it known which pages this tree itself uses.
   for (const range of free) file.refuseUsed(range);
 }

@@ -15,7 +15,6 @@ import { type Entry, walkTree } from './tree-walk.js';
 
 /** The trees of a store, as its newest commit left them. */
 export interface StoreTrees {
-  readonly commit: number;
   readonly free: Tree;
   readonly named: Map<string, Tree>;
 }
@@ -28,19 +27,24 @@ const PAGE_BYTES_MAX = 65_536;
 const FREE_TREE_FLAGS = 0x4008;
 const TREE_FLAGS = 0;
 
+/** What the library puts behind the name of a tree. */
+const NAME_END = '\0';
+
 /** @param tracksUse whether pages that are used twice are noticed, in the trees that are walked from now on. */
 export function readStoreTrees(file: PageFile, { tracksUse }: { tracksUse: boolean }): StoreTrees {
   const { free, main, commit, lastPage } = newestMeta(file);
-  file.setEnd(lastPage + 1, { tracksUse });
+  file.begin(commit, lastPage + 1, { tracksUse });
   const named = new Map<string, Tree>();
   const visit = ({ key, kind, data }: Entry) => {
-    const name = key.toString('latin1');
+    const name = key.toString('latin1', 0, key.length - NAME_END.length);
     const tree = kind === DATA_TREE ? readTree(data(), 0) : null;
-    if (tree?.flags !== TREE_FLAGS) throw file.corruption(`${JSON.stringify(name)} is not a tree`);
+    if (!key.toString('latin1').endsWith(NAME_END) || tree?.flags !== TREE_FLAGS) {
+      throw file.corruption(`${JSON.stringify(name)} is not a tree`);
+    }
     named.set(name, tree);
   };
-  walkTree({ file, name: 'names', tree: main, commit, compare: Buffer.compare, visit });
-  return { commit, free, named };
+  walkTree({ file, name: 'names', tree: main, compare: Buffer.compare, visit });
+  return { free, named };
 }
 
 /** The newer meta. Both have to be right: one that tells of an older commit than it did would bring that back. */

@@ -35,8 +35,6 @@ export interface TreeWalk {
   /** What the tree is called in a message. */
   readonly name: string;
   readonly tree: Tree;
-  /** Number of the newest commit. */
-  readonly commit: number;
   readonly compare: (a: Buffer, b: Buffer) => number;
   readonly visit: (entry: Entry) => void;
   /** Only entries with keys of this range are visited, its ends included, and only the pages that lead there. */
@@ -75,7 +73,7 @@ class Walker {
     const header = readPageHeader(page);
     this.#require(header.number === number, number);
     this.#require(header.kind === (depth === tree.depth ? LEAF : BRANCH), number);
-    this.#require(header.commit <= this.#walk.commit, number);
+    this.#require(header.commit <= file.commit, number);
     const count = this.#countNodes(page, header, number);
     return header.kind === LEAF
       ? this.#visitLeaf(page, count, number, low, high)

@@ -5,7 +5,7 @@ export const STREAMS = 2;
 /** More seqs than one stream gives out in a round. */
 export const SEQS_MAX = 1 << 16;
 
-export type Role = 'appender' | 'reader' | 'unconfirmed reader';
+export type Role = 'appender' | 'reader' | 'unconfirmed reader' | 'floor-only reader';
 
 /** What a worker is started with. */
 export interface RingWorkerData {

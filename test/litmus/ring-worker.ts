@@ -15,13 +15,16 @@ const rings = new Rings(buffers);
 const started = new Int32Array(start);
 const appender = new Appender(rings);
 const batch = new FrameBatch(1 << 20);
-const reader = role === 'unconfirmed reader' ? new UnconfirmedReader(rings) : new RingReader(rings);
+const reader =
+  role === 'reader' ? new RingReader(rings) : new UnconfirmedReader(rings, role === 'floor-only reader');
 const run = new StretchedRun(1 << 14);
 
 /** Marks of this appender begin here; below 2^31 with the round's events added. */
 const MARKS_PER_WORKER = 1 << 24;
-/** A few tens of microseconds. */
+/** A few tens of microseconds; and now and then as long as a ring takes to grow, or a stream to be replaced. */
 const COPY_PAUSE_STEPS_MAX = 3000;
+const LONG_PAUSE_STEPS = 50_000;
+const LONG_PAUSE_SHARE = 0.03;
 const READ_BYTES_MAX = [1, 300, 2000, 1 << 14] as const;
 
 parentPort?.on('message', (order: RingOrder) => {
@@ -72,6 +75,11 @@ function enter(which: number, firstSeq: number, mark: number, count: number): st
   return null;
 }
 
+function pauseSteps(prng: Prng): number {
+  if (prng.chance(LONG_PAUSE_SHARE)) return LONG_PAUSE_STEPS;
+  return prng.chance(0.5) ? 0 : prng.below(COPY_PAUSE_STEPS_MAX);
+}
+
 /** Passes a little time without giving the processor away. */
 function idle(steps: number): void {
   for (let i = 0; i < steps; i++) Atomics.load(started, 0);
@@ -101,7 +109,7 @@ function read({ streams }: RingOrder, prng: Prng): RingReport {
     }),
   );
   const counts = { accepted: 0, overtaken: 0 };
-  run.pause = () => idle(prng.chance(0.5) ? 0 : prng.below(COPY_PAUSE_STEPS_MAX));
+  run.pause = () => idle(pauseSteps(prng));
   const discardedBefore = reader.discarded;
   let problem: string | null = null;
   while (problem === null && ways.some(({ over }) => !over)) {

@@ -51,7 +51,7 @@ function publish({ seed, events }: WakeOrder): WakeReport {
     if (appender.append(stream, batch, 0, ANY_HEAD) !== APPENDED) throw new Error('not appended');
     Atomics.add(appendedCount, 0, 1);
     wakes.tell(stream.slot, appender.toTell, -1);
-    if (prng.chance(0.8)) awaitReaders();
+    if (prng.chance(0.5)) awaitReaders();
     for (let left = prng.below(400); left > 0; left--) Atomics.load(appendedCount, 0);
   }
   return 0;

@@ -9,7 +9,7 @@ import { rounds } from './budget.js';
 import { Crew } from './crew.js';
 import type { WakeOrder, WakeReport, WakeWorkerData } from './wake-worker.js';
 
-const STREAMS = 3;
+const STREAMS = 8;
 const EVENTS = 1500;
 
 interface Cast {
@@ -19,12 +19,12 @@ interface Cast {
 
 /** One set of threads for one round: publishers that append and tell, edges that sleep and read. */
 async function round({ publishers, edges }: Cast, seed: number): Promise<number> {
-  const buffers = createRings({ streamsMax: STREAMS, memoryBytes: 2 ** 21 });
+  const buffers = createRings({ streamsMax: STREAMS, memoryBytes: 2 ** 22 });
   const rings = new Rings(buffers);
   const wakesBuffer = createWakes(edges, STREAMS);
   const wakes = new Wakes(wakesBuffer, rings);
   const streams = Array.from({ length: STREAMS }, (_, slot) =>
-    openRingStream(rings, slot, { epoch: `litmus000${slot}`, dataBytesMax: 2 ** 19 }),
+    openRingStream(rings, slot, { epoch: `litmus000${slot}`, dataBytesMax: 2 ** 18 }),
   );
   for (const { slot } of streams) for (let edge = 0; edge < edges; edge++) wakes.addInterest(slot, edge);
   const shared = {
