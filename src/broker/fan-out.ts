@@ -114,10 +114,15 @@ export class FanOut {
     return true;
   }
 
-  /** Gives a new subscription its first run, if it is behind and the turn has room. */
+  /**
+   * Gives a new subscription its first run, if it is behind and the turn has room. One that cannot be read is left to
+   * the next turn: the head of the answer is to be on its way before the connection ends.
+   */
   begin(stream: EdgeStream, subscription: Subscription): void {
     if (this.turnIsOver || this.#reader.look(stream) === READ_GONE) return;
-    if (subscription.cursor < this.#reader.committedSeq) this.#advance(stream, subscription);
+    if (subscription.cursor === this.#reader.committedSeq) return;
+    const shared = this.#runAfter(stream, subscription.cursor);
+    if (shared !== null) this.#give(subscription, shared);
   }
 
   /**
@@ -171,33 +176,37 @@ export class FanOut {
    * @returns false when the stream is gone; the next turn finds that out and ends everybody.
    */
   #advance(stream: EdgeStream, subscription: Subscription): boolean {
-    const kept = this.#runAfter(stream, subscription.cursor);
-    if (kept === null) return this.#endUnreadable(stream, subscription);
-    const run = kept.run;
+    const shared = this.#runAfter(stream, subscription.cursor);
+    if (shared === null) return this.#endUnreadable(stream, subscription);
+    this.#give(subscription, shared);
+    return true;
+  }
+
+  #give(subscription: Subscription, shared: SharedRun): void {
+    const { run } = shared;
     assert(
       run.firstSeq === subscription.cursor + 1,
       'I1: the seqs written on one connection are consecutive',
     );
     subscription.cursor = run.lastSeq;
-    const { frames, count } = subscription.filter === null ? run : filtered(kept, subscription.filter);
+    const { frames, count } = subscription.filter === null ? run : filtered(shared, subscription.filter);
     this.#turnBytesLeft -= WRITE_COST_BYTES + frames.length;
     if (frames.length === 0) {
       subscription.delivered = run.lastSeq;
-      return true;
+      return;
     }
     subscription.writtenAtTick = this.#tick;
     const taken = subscription.sink.write(frames);
     this.#counters.add(Counter.deliveries, count);
     this.#counters.add(Counter.deliveredBytes, frames.length);
-    if (subscription.state !== 'ready') return true; // The write found the connection dead.
+    if (subscription.state !== 'ready') return; // The write found the connection dead.
     if (subscription.filter === null) subscription.announced = run.lastSeq;
     if (taken) {
       subscription.delivered = run.lastSeq;
     } else {
       this.#counters.add(Counter.stalls, 1);
-      stream.move(subscription, 'stalled');
+      subscription.stream.move(subscription, 'stalled');
     }
-    return true;
   }
 
   /** The frames after a cursor, read once a turn; null when the ring cannot give them. */

@@ -71,6 +71,8 @@ export class RingReader {
   floorSeq = 0;
   logFloorSeq = 0;
   committedSeq = 0;
+  /** Newest seq that was appended, committed or not. */
+  headSeq = 0;
   closed = false;
   /** Copies thrown away because the floor or the ring moved meanwhile. */
   discarded = 0;
@@ -128,15 +130,21 @@ export class RingReader {
    * @returns one of the constants above.
    */
   read(stream: StreamHandle, afterSeq: number, bytesMax: number, run: FrameRun): number {
-    return this.#read(stream, afterSeq, bytesMax, run, false);
+    return this.#read(stream, afterSeq, bytesMax, run, null);
   }
 
   /**
-   * The same, but on to the head: what was appended and is not committed yet. For the log thread, whose commit is
-   * what makes it visible (I4); nobody else may show it.
+   * The same, but up to `lastSeq`, which need not be committed yet. For the log thread, whose commit is what makes it
+   * visible (I4); nobody else may show it.
    */
-  readUncommitted(stream: StreamHandle, afterSeq: number, bytesMax: number, run: FrameRun): number {
-    return this.#read(stream, afterSeq, bytesMax, run, true);
+  readUncommitted(
+    stream: StreamHandle,
+    afterSeq: number,
+    lastSeq: number,
+    bytesMax: number,
+    run: FrameRun,
+  ): number {
+    return this.#read(stream, afterSeq, bytesMax, run, lastSeq);
   }
 
   #read(
@@ -144,13 +152,13 @@ export class RingReader {
     afterSeq: number,
     bytesMax: number,
     run: FrameRun,
-    uncommitted: boolean,
+    uncommittedSeq: number | null,
   ): number {
     const words = this.#rings.i32;
     const lockAt = i32At(stream.slot, layout.LOCK_OFFSET);
     for (let attempt = 1; ; attempt++) {
       lock(words, lockAt);
-      const found = this.#locate(stream, afterSeq, bytesMax, run, uncommitted);
+      const found = this.#locate(stream, afterSeq, bytesMax, run, uncommittedSeq);
       const last = attempt > TRIES_MAX;
       if (found === READ_OK && last) this.#copy(run);
       unlock(words, lockAt);
@@ -167,12 +175,12 @@ export class RingReader {
     afterSeq: number,
     bytesMax: number,
     run: FrameRun,
-    uncommitted: boolean,
+    uncommittedSeq: number | null,
   ): number {
     const rings = this.#rings;
     const slot = stream.slot;
     if (this.#look(stream) === READ_GONE) return READ_GONE;
-    const newestSeq = uncommitted ? headSeq(rings, slot) : this.committedSeq;
+    const newestSeq = uncommittedSeq ?? this.committedSeq;
     assert(afterSeq <= newestSeq, 'I4: a reader is never ahead of what is committed');
     if (afterSeq === newestSeq) return READ_CAUGHT_UP;
     if (afterSeq + 1 < this.floorSeq) return READ_OVERTAKEN;
@@ -195,6 +203,7 @@ export class RingReader {
     this.floorSeq = floorSeq(rings, slot);
     this.logFloorSeq = rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] as number;
     this.committedSeq = committedSeq(rings, slot);
+    this.headSeq = headSeq(rings, slot);
     this.closed = rings.i32[i32At(slot, layout.STATE_OFFSET)] === layout.STREAM_CLOSED;
     return READ_OK;
   }

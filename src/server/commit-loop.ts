@@ -148,15 +148,26 @@ export class CommitLoop {
   }
 
   /**
-   * Hands a stream's new events to the log.
+   * Hands a stream's new events to the log, always up to the end of a batch: where the head stood at one moment. A
+   * crash must not leave part of a batch (contract 3.1).
    * @returns false when there are more, but `bytesMax` are staged in all.
    */
   #read(stream: CommittedStream, bytesMax: number): boolean {
+    while (this.#stagedBytes < bytesMax) {
+      if (this.#reader.look(stream.handle) !== READ_OK || this.#reader.headSeq === stream.appendedSeq)
+        return true;
+      if (!this.#appendUpTo(stream, this.#reader.headSeq)) return true;
+    }
+    return false;
+  }
+
+  /** @returns false when the stream was removed meanwhile, and what was handed over goes with it. */
+  #appendUpTo(stream: CommittedStream, headSeq: number): boolean {
     const { log, nowMs } = this.#options;
-    for (;;) {
-      if (this.#stagedBytes >= bytesMax) return false;
-      const found = this.#reader.readUncommitted(stream.handle, stream.appendedSeq, RUN_BYTES_MAX, this.#run);
-      if (found !== READ_OK) return true;
+    while (stream.appendedSeq < headSeq) {
+      const { handle, appendedSeq } = stream;
+      const found = this.#reader.readUncommitted(handle, appendedSeq, headSeq, RUN_BYTES_MAX, this.#run);
+      if (found !== READ_OK) return false;
       log.append(stream.id, this.#run, nowMs());
       stream.appendedSeq = this.#run.lastSeq;
       stream.grown = true;
@@ -164,6 +175,7 @@ export class CommitLoop {
       this.#stagedEvents += this.#run.count;
       this.#stagedBytes += this.#run.frames.length;
     }
+    return true;
   }
 
   #publishPositions(): void {

@@ -47,6 +47,15 @@ export class FilledStream {
     connection.destroy();
   }
 
+  /** What one event takes as a frame (contract 4.3), at least and at most. */
+  get frameBytesMin(): number {
+    return this.eventBytes + `id: ${this.epoch}.1\ndata: \n\n`.length;
+  }
+
+  get frameBytesMax(): number {
+    return this.frameBytesMin + 'event: a\n'.length + String(this.head).length;
+  }
+
   dataOf(seq: number): string {
     return `event ${seq} `.padEnd(this.eventBytes, '.');
   }

@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import { cursorOf, positionOf, range, seqOf } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import { DurableBroker, useDurableBroker } from '../support/durable-broker.js';
-import { assertProblem, type Page, type Problem, readPage, stateOf } from '../support/gapless-client.js';
+import {
+  assertProblem,
+  type Page,
+  type Problem,
+  readPage,
+  type StreamState,
+  stateOf,
+} from '../support/gapless-client.js';
 import { METRIC } from '../support/metric-names.js';
 import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
@@ -15,6 +22,9 @@ const EVENTS = 10_000;
 const KEPT_BYTES = 512 * KIB;
 const KEPT_EVENTS = 3000;
 const FLOOR_EVENTS = 10;
+const MORE_EVENTS = 500;
+/** What limits by bytes are exact to. */
+const BLOCK_BYTES_MAX = 64 * KIB;
 
 /** More than the ring keeps of it, and less than is published. */
 const RETENTIONS = {
@@ -22,16 +32,31 @@ const RETENTIONS = {
   events: { retention: { events: KEPT_EVENTS } },
 };
 
-/** A stream whose log has evicted what its retention does not ask to keep. */
-async function trimmed(port: number, config: object): Promise<{ stream: FilledStream; lowest: number }> {
+/** A stream whose log has evicted all that it will: until something is published, its floor stands. */
+async function trimmed(
+  port: number,
+  config: { retention: { bytes?: number; events?: number } },
+): Promise<{ stream: FilledStream; lowest: number }> {
+  const { bytes = Number.POSITIVE_INFINITY, events = Number.POSITIVE_INFINITY } = config.retention;
   const stream = await FilledStream.create(port, { eventBytes: EVENT_BYTES, config });
   await stream.fill(EVENTS);
-  const isTrimmed = async () => {
-    const { logFloor, floor } = await stateOf(port, stream.name);
-    return logFloor !== null && logFloor > 1 ? Math.min(logFloor, floor) : undefined;
-  };
-  const lowest = await eventually('the log to evict', isTrimmed);
-  return { stream, lowest };
+  for (;;) {
+    const { logFloor, floor } = await eventually('the log to evict', async () => {
+      const state = await stateOf(port, stream.name);
+      const isWithin = (state.logFloor ?? 0) > 1 && keptEvents(state) <= 2 * events;
+      return isWithin && keptEvents(state) * stream.frameBytesMin <= 2 * bytes && state;
+    });
+    const lowest = logFloor ?? 0;
+    assert.ok(lowest <= floor, 'the ring keeps what the log does not');
+    // So close to twice the limit that, counted in whole blocks, it may be above: some more has it evicted for sure.
+    const framesMax = (stream.head - lowest + 1) * stream.frameBytesMax;
+    if (framesMax <= 2 * bytes - BLOCK_BYTES_MAX) return { stream, lowest };
+    await stream.fill(MORE_EVENTS);
+  }
+}
+
+function keptEvents({ logFloor, head }: StreamState): number {
+  return head - (logFloor ?? 0) + 1;
 }
 
 for (const threads of [1, 3]) {
@@ -136,7 +161,7 @@ describe('the floor of the log over a restart', () => {
       await broker.killAndStart();
       const { logFloor, committed } = await stateOf(broker.port, stream.name);
       assert.ok(logFloor !== null && logFloor >= lowest, `the floor was ${lowest} and is ${logFloor}`);
-      assert.equal(committed, EVENTS);
+      assert.equal(committed, stream.head);
       const refusal = await SseSubscription.ask(broker.port, stream.name, {
         lastEventId: cursorOf(stream.epoch, lowest - 2),
       });
@@ -147,8 +172,8 @@ describe('the floor of the log over a restart', () => {
         lowest: logFloor,
       });
       const subscription = await SseSubscription.open(broker.port, stream.name, { cursor: problem.earliest });
-      await subscription.untilSeq(EVENTS);
-      stream.assertEvents(subscription.events, { first: logFloor, last: EVENTS });
+      await subscription.untilSeq(stream.head);
+      stream.assertEvents(subscription.events, { first: logFloor, last: stream.head });
       subscription.cut();
     }
     await broker.end();

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cursorOf, range, seqOf } from '../support/cursor.js';
 import { DurableBroker } from '../support/durable-broker.js';
-import { GapChecker } from '../support/gap-checker.js';
 import {
   assertProblem,
   closeStream,
@@ -19,8 +18,6 @@ import {
   stateOf,
 } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
-import { Publisher } from '../support/publisher.js';
-import { Reader } from '../support/reader.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 const ENDS: Readonly<Record<string, (broker: DurableBroker) => Promise<void>>> = {
@@ -161,48 +158,6 @@ for (const [signal, again] of Object.entries(ENDS)) {
     });
   });
 }
-
-describe('a clean stop', () => {
-  for (const fsync of ['always', 'interval']) {
-    it(`10 loses nothing of what is being published, with --fsync ${fsync} (I3, I4)`, async (context) => {
-      const broker = await DurableBroker.start(context, '--fsync', fsync, '--threads', '2');
-      const { port } = broker;
-      const checker = new GapChecker();
-      const streams = range(1, 3).map((index) => freshStream(`stopped-${index}`));
-      const readers = streams.map((stream) => new Reader({ port, stream, name: stream, checker }));
-      for (const round of range(1, 4)) {
-        let isStopping = false;
-        let answers = 0;
-        const publishing = streams.map(async (stream, index) => {
-          const publisher = new Publisher({ port, stream, name: `${round}.${index}`, checker });
-          try {
-            for (;;) {
-              await publisher.publish(5);
-              answers++;
-              if (answers === 60) isStopping = true;
-              if (isStopping && broker.process.isRunning) broker.process.signal('SIGTERM');
-              if (isStopping) return;
-            }
-          } catch (error) {
-            if (!isStopping) throw error;
-          } finally {
-            publisher.close();
-          }
-        });
-        await Promise.all(publishing);
-        assert.equal((await broker.process.untilExit()).signal, null);
-        await broker.startAgain();
-        for (const [index, stream] of streams.entries()) {
-          const { head } = await stateOf(port, stream);
-          await readers[index]?.catchUp(head);
-        }
-        checker.assertClean();
-      }
-      assert.equal(checker.refusalCount, 0);
-      await broker.end();
-    });
-  }
-});
 
 /** The event stream from the earliest event to `last`, as it goes over the wire, without what differs each time. */
 async function framesOf(port: number, stream: string, last: number): Promise<string> {

@@ -131,7 +131,7 @@ test('2.3 a deletion in the midst of everything ends every reader on every edge'
 test('2.1 readers that keep up are never cut off, however little the stream keeps', (context) =>
   play(context, {
     retentionEvents: 3,
-    publishes: 300,
+    publishes: 100,
     eventsPerPublish: 50,
     inStep: true,
     uneven: false,

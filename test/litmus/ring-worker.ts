@@ -7,12 +7,13 @@ import { Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { Prng } from '../support/prng.js';
 import { judgeRun, markedText } from './marked-event.js';
 import { marksOf, type RingOrder, type RingReport, type RingWorkerData, STREAMS } from './ring-round.js';
+import { startTogether } from './start-together.js';
 import { StretchedRun } from './stretched-run.js';
 import { UnconfirmedReader } from './unconfirmed-reader.js';
 
 const { role, index, workers, rings: buffers, start, ledgers, seen } = workerData as RingWorkerData;
 const rings = new Rings(buffers);
-const started = new Int32Array(start);
+const nothing = new Int32Array(1);
 const appender = new Appender(rings);
 const batch = new FrameBatch(1 << 20);
 const reader =
@@ -28,19 +29,10 @@ const LONG_PAUSE_SHARE = 0.03;
 const READ_BYTES_MAX = [1, 300, 2000, 1 << 14] as const;
 
 parentPort?.on('message', (order: RingOrder) => {
-  startTogether(order.round);
+  startTogether(start, workers * order.round);
   const prng = new Prng(order.seed + index);
   parentPort?.postMessage(role === 'appender' ? append(order, prng) : read(order, prng));
 });
-
-/** So that all are at work at the same time, however long a thread takes to wake up. */
-function startTogether(round: number): void {
-  const all = workers * round;
-  if (Atomics.add(started, 0, 1) + 1 === all) Atomics.notify(started, 0);
-  for (let count = Atomics.load(started, 0); count < all; count = Atomics.load(started, 0)) {
-    Atomics.wait(started, 0, count, 1);
-  }
-}
 
 function append({ streams, batches }: RingOrder, prng: Prng): RingReport {
   const events = [0, 0];
@@ -82,7 +74,7 @@ function pauseSteps(prng: Prng): number {
 
 /** Passes a little time without giving the processor away. */
 function idle(steps: number): void {
-  for (let i = 0; i < steps; i++) Atomics.load(started, 0);
+  for (let i = 0; i < steps; i++) Atomics.load(nothing, 0);
 }
 
 /** One reader's way through one stream. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { ANY_HEAD, APPENDED, Appender } from '#gapless/ring/append.js';
-import { FrameRun, READ_OK, RingReader } from '#gapless/ring/read.js';
+import { RingReader } from '#gapless/ring/read.js';
 import { Rings, type RingsBuffers, type StreamHandle } from '#gapless/ring/rings.js';
 import { Wakes } from '#gapless/ring/wake-queue.js';
 import { Prng } from '../support/prng.js';
@@ -67,20 +67,17 @@ function awaitReaders(): void {
   }
 }
 
-/** An edge by the rules of the queue: take, read, settle, look again, sleep. */
+/** An edge by the rules of the queue: take, read, settle, look again, sleep. To read is to see how far one may. */
 async function follow({ events }: WakeOrder): Promise<WakeReport> {
   const reader = new RingReader(rings);
-  const run = new FrameRun(1024);
   const cursors = streams.map(() => 0);
   let slept = 0;
   const readToEnd = (which: number): void => {
-    const stream = streams[which] as StreamHandle;
-    while (reader.read(stream, cursors[which] as number, 1024, run) === READ_OK) {
-      Atomics.add(readCounts, index, run.lastSeq - (cursors[which] as number));
-      cursors[which] = run.lastSeq;
-    }
+    reader.look(streams[which] as StreamHandle);
+    Atomics.add(readCounts, index, reader.committedSeq - (cursors[which] as number));
+    cursors[which] = reader.committedSeq;
   };
-  while (cursors.reduce((sum, cursor) => sum + cursor, 0) < events) {
+  for (;;) {
     const ticket = wakes.ticket(index);
     for (let slot = wakes.take(index); slot >= 0; slot = wakes.take(index)) {
       const which = streams.findIndex((stream) => stream.slot === slot);
@@ -89,11 +86,10 @@ async function follow({ events }: WakeOrder): Promise<WakeReport> {
       readToEnd(which);
     }
     Atomics.notify(readCounts, index);
-    if ((Atomics.load(readCounts, index) as number) >= events) break;
+    if (Atomics.load(readCounts, index) >= events) return slept;
     const woken = wakes.wait(index, ticket);
     if (woken === null) continue;
     slept++;
     await woken;
   }
-  return slept;
 }

@@ -7,9 +7,12 @@ import { seededPrng } from '../support/prng.js';
 import { openRingStream } from '../unit/ring-open.js';
 import { rounds } from './budget.js';
 import { Crew } from './crew.js';
+import type { PushOrder, PushWorkerData } from './wake-push-worker.js';
 import type { WakeOrder, WakeReport, WakeWorkerData } from './wake-worker.js';
 
 const STREAMS = 8;
+const PUSHED_SLOTS = 4000;
+/** Events of one publisher in a round. */
 const EVENTS = 1500;
 
 interface Cast {
@@ -46,9 +49,9 @@ async function round({ publishers, edges }: Cast, seed: number): Promise<number>
     const reports = data.map((_, index) => crew.report(index, 'an edge that has read the last event'));
     for (let edge = 0; edge < edges; edge++) crew.order(edge, { seed, events: publishers * EVENTS });
     for (let i = 0; i < publishers; i++) crew.order(edges + i, { seed, events: EVENTS });
-    const slept = await Promise.all(reports);
+    const counts = await Promise.all(reports);
     for (const stream of streams) removeStream(rings, stream);
-    return slept.reduce((sum, one) => sum + one, 0);
+    return counts.reduce((sum, one) => sum + one, 0);
   } finally {
     await crew.end();
   }
@@ -56,7 +59,6 @@ async function round({ publishers, edges }: Cast, seed: number): Promise<number>
 
 for (const cast of [
   { publishers: 1, edges: 1 },
-  { publishers: 2, edges: 1 },
   { publishers: 2, edges: 2 },
 ]) {
   const { publishers, edges } = cast;
@@ -69,3 +71,35 @@ for (const cast of [
     context.diagnostic(`${budget.count * publishers * EVENTS} appends, ${slept} sleeps`);
   });
 }
+
+test('W1 publishers that queue slots at the same time lose none of them, and queue none twice', async (context) => {
+  const publishers = 3;
+  const buffers = createRings({ streamsMax: PUSHED_SLOTS, memoryBytes: 1024 });
+  const wakesBuffer = createWakes(1, PUSHED_SLOTS);
+  const wakes = new Wakes(wakesBuffer, new Rings(buffers));
+  const start = new SharedArrayBuffer(4);
+  const data = Array.from(
+    { length: publishers },
+    (_, index): PushWorkerData => ({ index, publishers, rings: buffers, wakes: wakesBuffer, start }),
+  );
+  const crew = new Crew<PushOrder, null>(new URL('./wake-push-worker.js', import.meta.url), data);
+  const slots = Array.from({ length: PUSHED_SLOTS }, (_, slot) => slot);
+  const budget = rounds(0.3);
+  try {
+    for (const slot of slots) wakes.addInterest(slot, 0);
+    while (budget.next()) {
+      crew.orderAll({ round: budget.count });
+      await crew.reports('a publisher that has announced all slots');
+      const taken: number[] = [];
+      for (let slot = wakes.take(0); slot >= 0; slot = wakes.take(0)) taken.push(slot);
+      assert.deepEqual(
+        taken.toSorted((a, b) => a - b),
+        slots,
+      );
+      for (const slot of slots) wakes.settle(slot, 0);
+    }
+  } finally {
+    await crew.end();
+  }
+  context.diagnostic(`${budget.count * PUSHED_SLOTS} slots queued by ${publishers} publishers`);
+});
