@@ -104,8 +104,9 @@ class RingLitmus {
     const foreign = Buffer.from('foreign '.repeat(100));
     batch.pushText(foreign, 0, foreign.length, null);
     const appender = new Appender(this.#rings);
+    // Both before either is replaced: one that still grows could have all of the memory.
+    for (const stream of streams) removeStream(this.#rings, stream);
     return streams.map((stream) => {
-      removeStream(this.#rings, stream);
       const next = this.#open(stream.slot);
       for (let i = 0; i < 20; i++) assert.equal(appender.append(next, batch, 0, ANY_HEAD), APPENDED);
       return next;
