@@ -68,6 +68,7 @@ export class DrainLoop {
       stream.active = false;
       if (!fanOut.drain(stream) || !this.#settle(stream)) this.#enqueue(stream);
     }
+    fanOut.endTurn();
     if (this.#active.length > 0) this.schedule();
     else this.#wait(ticket);
   }

@@ -56,6 +56,11 @@ export class FanOut {
   readonly #replay: Replay | null;
   readonly #runs: KeptRun[];
   #nextRun = 0;
+  /** The run that was given last. */
+  #recent: KeptRun;
+  /** What was written since the counters were last brought up to date: they are shared, and dear to touch each time. */
+  #deliveries = 0;
+  #deliveredBytes = 0;
   #turnBytesLeft = 0;
   #tick = 0;
   /** What the last read that gave no run said. */
@@ -79,6 +84,7 @@ export class FanOut {
       filtered: new Map(),
       stream: null,
     }));
+    this.#recent = this.#runs[0] as KeptRun;
   }
 
   /** Starts a turn: a fresh budget, and nothing remembered of what the rings held in the last. */
@@ -86,6 +92,14 @@ export class FanOut {
     this.#turnBytesLeft = TURN_BYTES_MAX;
     this.#tick = tick;
     for (const kept of this.#runs) kept.stream = null;
+  }
+
+  /** Ends a turn: what it wrote is counted. */
+  endTurn(): void {
+    this.#counters.add(Counter.deliveries, this.#deliveries);
+    this.#counters.add(Counter.deliveredBytes, this.#deliveredBytes);
+    this.#deliveries = 0;
+    this.#deliveredBytes = 0;
   }
 
   get turnIsOver(): boolean {
@@ -197,8 +211,8 @@ export class FanOut {
     }
     subscription.writtenAtTick = this.#tick;
     const taken = subscription.sink.write(frames);
-    this.#counters.add(Counter.deliveries, count);
-    this.#counters.add(Counter.deliveredBytes, frames.length);
+    this.#deliveries += count;
+    this.#deliveredBytes += frames.length;
     if (subscription.state !== 'ready') return; // The write found the connection dead.
     if (subscription.filter === null) subscription.announced = run.lastSeq;
     if (taken) {
@@ -211,8 +225,11 @@ export class FanOut {
 
   /** The frames after a cursor, read once a turn; null when the ring cannot give them. */
   #runAfter(stream: EdgeStream, afterSeq: number): SharedRun | null {
+    // Mostly everybody stands where the one before does.
+    const recent = this.#recent;
+    if (recent.stream === stream && recent.run.firstSeq === afterSeq + 1) return recent;
     for (const kept of this.#runs) {
-      if (kept.stream === stream && kept.run.firstSeq === afterSeq + 1) return kept;
+      if (kept.stream === stream && kept.run.firstSeq === afterSeq + 1) return this.#remember(kept);
     }
     const kept = this.#runs[this.#nextRun] as KeptRun;
     this.#nextRun = (this.#nextRun + 1) % RUNS_MAX;
@@ -228,6 +245,11 @@ export class FanOut {
     }
     kept.stream = stream;
     kept.filtered.clear();
+    return this.#remember(kept);
+  }
+
+  #remember(kept: KeptRun): KeptRun {
+    this.#recent = kept;
     return kept;
   }
 

@@ -42,27 +42,30 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
 ];
 
 type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
+type NamedHandler = (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void;
 
 /** Builds the app of one edge; it listens when it is told to. */
 export function createApp(edge: EdgeServices): TemplatedApp {
   const app = uWS.App();
   // What operators look at answers even when there are too many connections.
-  const always = (handler: Handler) => (res: HttpResponse, req: HttpRequest) => {
-    const exchange = new Exchange(edge, res, req);
-    exchange.noteMethod(req);
-    void exchange.run(() => handler(exchange, req));
-  };
-  const route = (handler: Handler) =>
+  const always =
+    (handler: Handler, { mayBeHead } = { mayBeHead: false }) =>
+    (res: HttpResponse, req: HttpRequest) => {
+      const exchange = new Exchange(edge, res, req);
+      if (mayBeHead) exchange.noteMethod(req);
+      void exchange.run(() => handler(exchange, req));
+    };
+  const route = (handler: Handler, options?: { mayBeHead: boolean }) =>
     always((exchange, req) => {
       admit(edge);
       return handler(exchange, req);
-    });
-  const named = (handler: (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void) =>
-    route((exchange, req) => handler(exchange, streamName(req), req));
+    }, options);
+  const named = (handler: NamedHandler, options?: { mayBeHead: boolean }) =>
+    route((exchange, req) => handler(exchange, streamName(req), req), options);
 
   app.post(STREAM, (res, req) => publish(edge, res, req));
   app.get(STREAM, named(readStream));
-  app.head(STREAM, named(showHead));
+  app.head(STREAM, named(showHead, { mayBeHead: true }));
   app.put(
     STREAM,
     named((exchange, name, req) => createStream(exchange, req, name)),
@@ -85,7 +88,7 @@ export function createApp(edge: EdgeServices): TemplatedApp {
     route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE)),
   );
   app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
-  app.any('/*', route(refusePath));
+  app.any('/*', route(refusePath, { mayBeHead: true }));
 
   app.filter((_res, change) => countConnection(edge, change as number));
   return app;

@@ -72,23 +72,16 @@ class RingLitmus {
     const heldBack = this.#rings.arena.allocate(HELD_BACK_ORDER);
     const streams = [this.#open(0), this.#open(1)];
     for (const ledger of [this.#ledgers, ...this.#seen]) new Int32Array(ledger).fill(0);
-    const reports = this.#roles.map((_, index) => this.#crew.report(index, `worker ${index}`));
     this.#round++;
     this.#crew.orderAll({ round: this.#round, seed: prng.below(2 ** 32), streams, batches: BATCHES });
 
-    const appenders = this.#roles.flatMap((role, index) => (role === 'appender' ? [index] : []));
-    await Promise.all(appenders.map((index) => reports[index]));
-    const appended = appenders.map((index) =>
-      this.#crew.report(index, `the second half of appender ${index}`),
-    );
+    await this.#reports('appender', 'an appender that is halfway');
     this.#rings.arena.release(heldBack, HELD_BACK_ORDER);
     const next = ending === 'remove' ? this.#replace(streams) : null;
-    const ends = await Promise.all(appended);
+    const ends = await this.#reports('appender', 'an appender that is through');
     if (next === null) for (const stream of streams) closeStream(this.#rings, stream, 0);
-    const reads = await Promise.all(
-      this.#roles.flatMap((role, index) => (role === 'appender' ? [] : [reports[index]])),
-    );
-    const problem = this.#judge([...ends, ...reads] as RingReport[], next === null ? streams : null);
+    const reads = await this.#reports('reader', 'a reader that has come to the end');
+    const problem = this.#judge([...ends, ...reads], next === null ? streams : null);
     for (const stream of next ?? streams) removeStream(this.#rings, stream);
     assert.equal(this.#rings.arena.usage().usedBytes, 0);
     return problem;
@@ -111,6 +104,14 @@ class RingLitmus {
       for (let i = 0; i < 20; i++) assert.equal(appender.append(next, batch, 0, ANY_HEAD), APPENDED);
       return next;
     });
+  }
+
+  /** The next report of each appender, or of each reader of whatever kind. */
+  #reports(who: 'appender' | 'reader', what: string): Promise<RingReport[]> {
+    const indexes = this.#roles.flatMap((role, index) =>
+      (role === 'appender') === (who === 'appender') ? [index] : [],
+    );
+    return Promise.all(indexes.map((index) => this.#crew.report(index, what)));
   }
 
   #open(slot: number): StreamHandle {

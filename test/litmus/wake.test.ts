@@ -46,10 +46,9 @@ async function round({ publishers, edges }: Cast, seed: number): Promise<number>
   ];
   const crew = new Crew<WakeOrder, WakeReport>(new URL('./wake-worker.js', import.meta.url), data);
   try {
-    const reports = data.map((_, index) => crew.report(index, 'an edge that has read the last event'));
     for (let edge = 0; edge < edges; edge++) crew.order(edge, { seed, events: publishers * EVENTS });
     for (let i = 0; i < publishers; i++) crew.order(edges + i, { seed, events: EVENTS });
-    const counts = await Promise.all(reports);
+    const counts = await crew.reports('an edge that has read the last event');
     for (const stream of streams) removeStream(rings, stream);
     return counts.reduce((sum, one) => sum + one, 0);
   } finally {
