@@ -56,11 +56,24 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 }
 
 function makeDirectory(directory: string): void {
-  if (mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE }) !== undefined) {
-    syncDirectory(dirname(directory));
-  }
-  if (!statSync(directory).isDirectory()) throw notDirectory(directory);
+  // Asked beforehand, for the reason is lost when several directories are made.
+  const there = nearestThere(directory);
+  if (!statSync(there).isDirectory()) throw notDirectory(directory);
+  accessSync(there, constants.W_OK | constants.X_OK);
+  const made = mkdirSync(directory, { recursive: true, mode: DIRECTORY_MODE });
+  if (made !== undefined) syncMade(directory, made);
   accessSync(directory, constants.R_OK | constants.W_OK | constants.X_OK);
+}
+
+function nearestThere(path: string): string {
+  let there = path;
+  while (!existsSync(there) && dirname(there) !== there) there = dirname(there);
+  return there;
+}
+
+/** The directories from `first` down to the last were made: each is an entry of the one above. */
+function syncMade(last: string, first: string): void {
+  for (let made = last; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
 function checkVersion(directory: string): void {

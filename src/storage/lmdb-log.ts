@@ -9,22 +9,14 @@ import { encodeBlock } from './block.js';
 import { lastBlock } from './block-scan.js';
 import {
   type EventLog,
-  LogCorruption,
   LogError,
   type LoggedStream,
   type LogId,
   type LogRun,
   type NewStream,
 } from './event-log.js';
-import {
-  asLogError,
-  keyAtOrBefore,
-  keysFrom,
-  type LmdbStore,
-  openStore,
-  streamTexts,
-  syncStore,
-} from './lmdb-store.js';
+import { asLogError, keysFrom, type LmdbStore, openStore, streamTexts, syncStore } from './lmdb-store.js';
+import { blockAt, loadTail } from './load-tail.js';
 import { type PackedBlock, packRuns } from './pack-runs.js';
 import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
 import { checkBlocks, checkStore } from './store-check.js';
@@ -39,16 +31,7 @@ import {
   streamKey,
 } from './store-keys.js';
 import { decodeRecord, encodeRecord, type LivingRecord, type StreamRecord } from './stream-record.js';
-import {
-  committedHead,
-  keptBytes,
-  keptOf,
-  newTail,
-  type StreamTail,
-  settle,
-  settleFloor,
-  startOf,
-} from './stream-tail.js';
+import { keptBytes, keptOf, newTail, type StreamTail, settle, settleFloor } from './stream-tail.js';
 
 /** What one commit deletes in blocks, and looks at in streams: deleting goes on in the background, a little with each. */
 const DELETES_MAX = 512;
@@ -100,13 +83,13 @@ export class LmdbLog implements EventLog {
 
   *load(): Iterable<LoggedStream> {
     for (const { id, text } of streamTexts(this.#store)) {
-      const record = decodeRecord(id, text, this.#where(id));
+      const record = decodeRecord(id, text, `${this.#store.path}, stream ${id}`);
       this.#nextId = id + 1;
       if ('removed' in record) {
         this.#deleting.add(id);
         continue;
       }
-      const tail = this.#loadTail(record);
+      const tail = loadTail(this.#store, record);
       this.#tails.set(id, tail);
       // Some below the floor may have been left by the last run, and are found when their turn comes.
       if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deleting.add(id);
@@ -158,7 +141,7 @@ export class LmdbLog implements EventLog {
     const tail = this.#tail(id);
     const floor = Math.min(seq, tail.head + 1);
     if (floor <= tail.record.floor) return;
-    tail.floorBlock = this.#blockAt(tail, floor);
+    tail.floorBlock = blockAt(this.#store, tail, floor);
     this.#update(tail, { ...tail.record, floor });
     this.#deleting.add(id);
   }
@@ -334,37 +317,7 @@ export class LmdbLog implements EventLog {
     }
   }
 
-  #loadTail(record: LivingRecord): StreamTail {
-    const tail = newTail(record);
-    const last = lastBlock(this.#store, record.id);
-    if (last !== null) tail.last = { ...last };
-    tail.stored = record;
-    tail.head = committedHead(tail);
-    if (record.floor > tail.head + 1) {
-      throw new LogCorruption(
-        `${this.#where(record.id)}: its events begin with ${record.floor} and end with ${tail.head}: ` +
-          'restore the file from a copy',
-      );
-    }
-    tail.floorBlock = this.#blockAt(tail, record.floor);
-    return tail;
-  }
-
-  /** The committed block with the event `seq`; null when it is above the committed head. */
-  #blockAt(tail: StreamTail, seq: number): BlockStart | null {
-    const { id, last } = tail;
-    if (last === null || seq > last.lastSeq) return null;
-    if (seq >= last.firstSeq) return startOf(last);
-    const key = keyAtOrBefore(this.#store, id, seq);
-    if (key !== null) return startOfKey(key);
-    throw new LogCorruption(`${this.#where(id)}: event ${seq} is missing: restore the file from a copy`);
-  }
-
   *#startsAfter(id: LogId, { firstSeq }: BlockStart): Generator<BlockStart> {
     for (const key of keysFrom(this.#store, id, { from: firstSeq + 1 })) yield startOfKey(key);
-  }
-
-  #where(id: LogId): string {
-    return `${this.#store.path}, stream ${id}`;
   }
 }

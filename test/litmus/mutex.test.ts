@@ -24,9 +24,6 @@ class MutexLitmus {
   /** @returns times that somebody saw the counters of another one's turn, and what both counted in the end. */
   async round(locked: boolean): Promise<{ apart: number; counted: number[] }> {
     const counters = new Float64Array(this.#guarded).fill(0);
-    const reports = Array.from({ length: WORKERS }, (_, index) =>
-      this.#crew.report(index, `worker ${index}`),
-    );
     this.#crew.orderAll({ turns: TURNS, locked });
     const apart = (await this.#crew.reports('a thread that has counted')).reduce((sum, one) => sum + one, 0);
     return { apart, counted: [...counters] };

@@ -69,8 +69,13 @@ export function makeDirectory(): string {
   return mkdtempSync(join(tmpdir(), 'gapless-storage-'));
 }
 
+export interface LmdbStage extends LogStage {
+  readonly directory: string;
+  reopen(): Promise<LmdbStage>;
+}
+
 /** Syncing is left out: what a test can see of a commit is the same, and it takes a tenth of the time. */
-export function lmdbStage(directory = makeDirectory()): LogStage & { directory: string } {
+export function lmdbStage(directory = makeDirectory()): LmdbStage {
   const log = openLmdbLog({ directory, syncEachCommit: false });
   const loaded = [...log.load()];
   const reader = openLmdbReader(directory);
