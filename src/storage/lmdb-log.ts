@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert } from '../assert.js';
 import { encodeBlock } from './block.js';
-import { lastBlock } from './block-scan.js';
+import { blockOf } from './block-scan.js';
 import {
   type EventLog,
   LogError,
@@ -16,7 +16,7 @@ import {
   type NewStream,
 } from './event-log.js';
 import { asLogError, keysFrom, type LmdbStore, openStore, streamTexts, syncStore } from './lmdb-store.js';
-import { blockAt, loadTail } from './load-tail.js';
+import { blockAt, TailLoader } from './load-tail.js';
 import { type PackedBlock, packRuns } from './pack-runs.js';
 import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
 import { checkBlocks, checkStore } from './store-check.js';
@@ -82,14 +82,16 @@ export class LmdbLog implements EventLog {
   }
 
   *load(): Iterable<LoggedStream> {
+    const tails = new TailLoader(this.#store);
     for (const { id, text } of streamTexts(this.#store)) {
       const record = decodeRecord(id, text, `${this.#store.path}, stream ${id}`);
       this.#nextId = id + 1;
       if ('removed' in record) {
+        tails.skip(id);
         this.#deleting.add(id);
         continue;
       }
-      const tail = loadTail(this.#store, record);
+      const tail = tails.load(record);
       this.#tails.set(id, tail);
       // Some below the floor may have been left by the last run, and are found when their turn comes.
       if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deleting.add(id);
@@ -241,9 +243,9 @@ export class LmdbLog implements EventLog {
   }
 
   #lastFrames({ id, last }: StreamTail): Buffer {
-    const block = lastBlock(this.#store, id);
-    const same = block !== null && block.firstSeq === last?.firstSeq && block.lastSeq === last.lastSeq;
-    assert(same, 'I3: a stream ends in the store where its writer says');
+    assert(last !== null, 'a block is merged into one that is there');
+    const block = blockOf(this.#store, blockKey(id, last));
+    assert(block?.lastSeq === last.lastSeq, 'I3: a stream ends in the store where its writer says');
     return block.frames();
   }
 

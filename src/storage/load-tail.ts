@@ -1,29 +1,76 @@
 /**
- * Where a stream ends in the store, read back when the log is opened.
+ * Where streams end in the store, read back when the log is opened.
  */
 
-import { lastBlock } from './block-scan.js';
-import { LogCorruption } from './event-log.js';
+import { blockOf } from './block-scan.js';
+import { LogCorruption, type LogId } from './event-log.js';
 import { keyAtOrBefore, type LmdbStore } from './lmdb-store.js';
-import { type BlockStart, startOfKey } from './store-keys.js';
+import { type BlockStart, idOfKey, startOfKey } from './store-keys.js';
 import type { LivingRecord } from './stream-record.js';
-import { committedHead, newTail, type StreamTail, startOf } from './stream-tail.js';
+import { committedHead, newTail, type StreamTail, shapeOf, startOf } from './stream-tail.js';
 
-/** @throws {LogCorruption} when what is stored does not fit together. */
-export function loadTail(store: LmdbStore, record: LivingRecord): StreamTail {
-  const tail = newTail(record);
-  const last = lastBlock(store, record.id);
-  if (last !== null) tail.last = { ...last };
-  tail.stored = record;
-  tail.head = committedHead(tail);
-  if (record.floor > tail.head + 1) {
-    throw new LogCorruption(
-      `${store.path}, stream ${record.id}: its events begin with ${record.floor} and end with ${tail.head}: ` +
-        'restore the file from a copy',
-    );
+/**
+ * Goes through the keys of all blocks once, in the order of the streams: to look for the ends of each stream on its own
+ * would cost several times as much.
+ */
+export class TailLoader {
+  readonly #store: LmdbStore;
+  readonly #keys: Iterator<Buffer>;
+  #key: Buffer | null = null;
+
+  constructor(store: LmdbStore) {
+    this.#store = store;
+    this.#keys = (store.blocks.getKeys({}) as Iterable<Buffer>)[Symbol.iterator]();
+    this.#advance();
   }
-  tail.floorBlock = blockAt(store, tail, record.floor);
-  return tail;
+
+  /**
+   * The next stream.
+   *
+   * @throws {LogCorruption} when what is stored does not fit together.
+   */
+  load(record: LivingRecord): StreamTail {
+    const { floorKey, lastKey } = this.#keysOf(record.id, record.floor);
+    const tail = newTail(record);
+    tail.stored = record;
+    if (lastKey !== null) {
+      const last = blockOf(this.#store, lastKey);
+      if (last === null) throw missing(this.#store, record.id, startOfKey(lastKey).firstSeq);
+      tail.last = shapeOf(last);
+    }
+    tail.head = committedHead(tail);
+    if (record.floor > tail.head + 1) {
+      throw new LogCorruption(
+        `${this.#store.path}, stream ${record.id}: its events begin with ${record.floor} and end with ${tail.head}: ` +
+          'restore the file from a copy',
+      );
+    }
+    if (record.floor <= tail.head) {
+      if (floorKey === null) throw missing(this.#store, record.id, record.floor);
+      tail.floorBlock = startOfKey(floorKey);
+    }
+    return tail;
+  }
+
+  /** Passes over the blocks of a stream that was removed. */
+  skip(id: LogId): void {
+    this.#keysOf(id, 0);
+  }
+
+  #keysOf(id: LogId, floor: number): { floorKey: Buffer | null; lastKey: Buffer | null } {
+    let floorKey: Buffer | null = null;
+    let lastKey: Buffer | null = null;
+    for (; this.#key !== null && idOfKey(this.#key) <= id; this.#advance()) {
+      lastKey = this.#key;
+      if (startOfKey(lastKey).firstSeq <= floor) floorKey = lastKey;
+    }
+    return { floorKey, lastKey };
+  }
+
+  #advance(): void {
+    const { done, value } = this.#keys.next();
+    this.#key = done === true ? null : value;
+  }
 }
 
 /** The committed block with the event `seq`; null when it is above the committed head. */
@@ -32,7 +79,11 @@ export function blockAt(store: LmdbStore, { id, last }: StreamTail, seq: number)
   if (seq >= last.firstSeq) return startOf(last);
   const key = keyAtOrBefore(store, id, seq);
   if (key !== null) return startOfKey(key);
-  throw new LogCorruption(
+  throw missing(store, id, seq);
+}
+
+function missing(store: LmdbStore, id: LogId, seq: number): LogCorruption {
+  return new LogCorruption(
     `${store.path}, stream ${id}: event ${seq} is missing: restore the file from a copy`,
   );
 }

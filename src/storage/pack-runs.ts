@@ -73,7 +73,8 @@ interface Packing {
 }
 
 function mergingInto(last: BlockShape): Packing {
-  return { ...last, mergesLast: true, parts: [] };
+  const { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes } = last;
+  return { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes, mergesLast: true, parts: [] };
 }
 
 function opening(piece: TimedRun, position: number): Packing {

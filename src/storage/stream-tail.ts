@@ -68,7 +68,7 @@ export function settleFloor(tail: StreamTail): void {
 }
 
 /** Without the frames, which would be kept in memory. */
-function shapeOf(block: BlockShape): BlockShape {
+export function shapeOf(block: BlockShape): BlockShape {
   const { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes } = block;
   return { firstSeq, lastSeq, position, openedAtMs, writtenAtMs, framesBytes };
 }
