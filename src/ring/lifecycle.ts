@@ -186,8 +186,10 @@ export function touchStream(rings: Rings, stream: StreamHandle, nowMs: number): 
 
 /** Counts a stream's subscribers over all edges, those who wait for a page among them. */
 export function addSubscribers(rings: Rings, stream: StreamHandle, amount: number): void {
-  if (!isCurrent(rings, stream)) return;
-  Atomics.add(rings.i32, i32At(stream.slot, layout.SUBSCRIBERS_OFFSET), amount);
+  // Under the lock: a reader that leaves a deleted stream must not be taken off the one that has its slot by then (S4).
+  locked(rings, stream, () => {
+    Atomics.add(rings.i32, i32At(stream.slot, layout.SUBSCRIBERS_OFFSET), amount);
+  });
 }
 
 /** Whether the handle still names its stream. No lock: the answer may be old when it arrives. */
