@@ -25,14 +25,7 @@ export function* storedBlocks(store: LmdbStore, id: LogId, firstSeq: number): Ge
   }
 }
 
-/** The last block of a stream; null when it never had an event. */
-export function lastBlock(store: LmdbStore, id: LogId): StoredBlock | null {
-  const range = { start: blocksEnd(id), end: blocksFrom(id, 0), reverse: true, limit: 1 };
-  for (const { key, value } of store.blocks.getRange(range)) return storedBlock(store, key, value);
-  return null;
-}
-
-/** The block by a key; null when there is none. Much cheaper than to look for the last. */
+/** The block by a key; null when there is none. */
 export function blockOf(store: LmdbStore, key: Buffer): StoredBlock | null {
   const value = store.blocks.get(key);
   return value === undefined ? null : storedBlock(store, key, value);

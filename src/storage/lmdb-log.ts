@@ -5,7 +5,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert } from '../assert.js';
-import { encodeBlock } from './block.js';
+import { BLOCK_HEADER_BYTES, encodeBlock } from './block.js';
+import { BlockDeletes } from './block-deletes.js';
 import { blockOf } from './block-scan.js';
 import {
   type EventLog,
@@ -19,22 +20,17 @@ import { asLogError, keysFrom, type LmdbStore, openStore, streamTexts, syncStore
 import { blockAt, TailLoader } from './load-tail.js';
 import { type PackedBlock, packRuns } from './pack-runs.js';
 import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
-import { checkBlocks, checkStore } from './store-check.js';
+import { checkStore } from './store-check.js';
 import { STORE_FILE, syncDirectory } from './store-file.js';
-import {
-  type BlockStart,
-  blockKey,
-  blocksEnd,
-  blocksFrom,
-  ID_MAX,
-  startOfKey,
-  streamKey,
-} from './store-keys.js';
+import { type BlockStart, blockKey, ID_MAX, startOfKey, streamKey } from './store-keys.js';
+import { type Need, StoreRoom } from './store-room.js';
 import { decodeRecord, encodeRecord, type LivingRecord, type StreamRecord } from './stream-record.js';
 import { keptBytes, keptOf, newTail, type StreamTail, settle, settleFloor } from './stream-tail.js';
 
-/** What one commit deletes in blocks, and looks at in streams: deleting goes on in the background, a little with each. */
-const DELETES_MAX = 512;
+/** Blocks that one commit deletes beside what it writes. */
+const DELETES_MAX = 256;
+/** And where it is done to make room, for which there is little. */
+const DELETES_FULL_MAX = 32;
 
 /* Flags of a transaction; the first two are what the store does by itself. */
 const ABORTABLE = 1;
@@ -55,10 +51,15 @@ export interface LmdbLogOptions {
  * @throws {LogError}
  */
 export function openLmdbLog({ directory, syncEachCommit }: LmdbLogOptions): LmdbLog {
-  checkStore(join(directory, STORE_FILE));
-  const log = new LmdbLog(openStore(directory, { readOnly: false }), syncEachCommit);
-  syncDirectory(directory);
-  return log;
+  const path = join(directory, STORE_FILE);
+  checkStore(path);
+  try {
+    const log = new LmdbLog(openStore(directory, { readOnly: false }), syncEachCommit);
+    syncDirectory(directory);
+    return log;
+  } catch (cause) {
+    throw asLogError(cause, path);
+  }
 }
 
 /** Single writer: the log thread. */
@@ -70,14 +71,16 @@ export class LmdbLog implements EventLog {
   readonly #staged = new Set<LogId>();
   /** Streams that were removed and have no tombstone yet. */
   readonly #removed = new Set<LogId>();
-  /** Streams with blocks below their floor, and removed ones: their blocks go bit by bit. */
-  readonly #deleting = new Set<LogId>();
+  readonly #deletes: BlockDeletes;
+  readonly #room: StoreRoom;
   /** Those under way, which use the store on another thread. */
   readonly #syncs = new Set<Promise<void>>();
   #nextId = 1;
 
   constructor(store: LmdbStore, syncEachCommit: boolean) {
     this.#store = store;
+    this.#deletes = new BlockDeletes(store, this.#tails);
+    this.#room = new StoreRoom(store);
     this.#transactionFlags = ABORTABLE | SYNCHRONOUS_COMMIT | (syncEachCommit ? 0 : NO_SYNC_FLUSH);
   }
 
@@ -88,13 +91,13 @@ export class LmdbLog implements EventLog {
       this.#nextId = id + 1;
       if ('removed' in record) {
         tails.skip(id);
-        this.#deleting.add(id);
+        this.#deletes.add(id);
         continue;
       }
       const tail = tails.load(record);
       this.#tails.set(id, tail);
       // Some below the floor may have been left by the last run, and are found when their turn comes.
-      if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deleting.add(id);
+      if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deletes.add(id);
       const { name, epoch, config, closed, floor } = record;
       yield { id, name, epoch, config, closed, floor, head: tail.head, bytes: keptBytes(tail) };
     }
@@ -107,7 +110,7 @@ export class LmdbLog implements EventLog {
 
   create({ id, name, epoch, config }: NewStream): void {
     assert(id > 0 && id <= ID_MAX, 'ids have 32 bits');
-    assert(!this.#tails.has(id) && !this.#deleting.has(id), 'I3: an id is not given to two streams');
+    assert(!this.#tails.has(id) && !this.#deletes.has(id), 'I3: an id is not given to two streams');
     this.#nextId = Math.max(this.#nextId, id + 1);
     this.#tails.set(id, newTail({ id, name, epoch, config, closed: false, floor: 1 }));
     this.#staged.add(id);
@@ -136,7 +139,7 @@ export class LmdbLog implements EventLog {
     this.#tails.delete(id);
     this.#staged.delete(id);
     this.#removed.add(id);
-    this.#deleting.add(id);
+    this.#deletes.add(id);
   }
 
   trim(id: LogId, seq: number): void {
@@ -145,7 +148,7 @@ export class LmdbLog implements EventLog {
     if (floor <= tail.record.floor) return;
     tail.floorBlock = blockAt(this.#store, tail, floor);
     this.#update(tail, { ...tail.record, floor });
-    this.#deleting.add(id);
+    this.#deletes.add(id);
   }
 
   applyRetention(id: LogId, nowMs: number): void {
@@ -160,31 +163,31 @@ export class LmdbLog implements EventLog {
   }
 
   commit(): void {
-    if (this.#staged.size === 0 && this.#removed.size === 0 && this.#deleting.size === 0) return;
-    const written = new Map<StreamTail, PackedBlock[]>();
-    const deleted: LogId[] = [];
+    const isWriting = this.#staged.size > 0 || this.#removed.size > 0;
+    if (!isWriting && !this.#deletes.isPending) return;
+    const planned = new Map<StreamTail, PackedBlock[]>();
+    for (const id of this.#staged) planned.set(this.#tail(id), pack(this.#tail(id)));
+    let deleted: LogId[] = [];
     try {
+      this.#room.require(this.#needOf(planned), { mayUseReserve: !isWriting });
       this.#transaction(() => {
-        for (const id of this.#staged) {
-          const tail = this.#tail(id);
-          written.set(tail, this.#write(tail));
-        }
+        for (const [tail, blocks] of planned) this.#write(tail, blocks);
         this.#writeTombstones();
-        this.#deleteSome(deleted);
+        deleted = this.#deletes.deleteSome(DELETES_MAX);
       });
     } catch (cause) {
       const error = asLogError(cause, this.#store.path);
       if (error instanceof LogError && error.fault === 'full') this.#makeRoom();
       throw error;
     }
-    for (const [tail, blocks] of written) settle(tail, blocks);
+    for (const [tail, blocks] of planned) settle(tail, blocks);
     this.#staged.clear();
     this.#removed.clear();
-    for (const id of deleted) this.#deleting.delete(id);
+    this.#deletes.settle(deleted);
   }
 
   get hasPendingDeletes(): boolean {
-    return this.#deleting.size > 0;
+    return this.#deletes.isPending;
   }
 
   sync(): Promise<void> {
@@ -208,6 +211,7 @@ export class LmdbLog implements EventLog {
 
   async dispose(): Promise<void> {
     await Promise.all(this.#syncs);
+    this.#room.close();
     await this.#store.root.close();
   }
 
@@ -226,16 +230,23 @@ export class LmdbLog implements EventLog {
     this.#store.root.transactionSync(write, this.#transactionFlags);
   }
 
+  #needOf(planned: ReadonlyMap<StreamTail, readonly PackedBlock[]>): Need {
+    const blocks: number[] = [];
+    for (const packed of planned.values()) {
+      for (const { framesBytes } of packed) blocks.push(BLOCK_HEADER_BYTES + framesBytes);
+    }
+    const puts = blocks.length + planned.size + this.#removed.size;
+    return { blocks, puts, deletes: this.#deletes.isPending ? DELETES_MAX : 0 };
+  }
+
   /** Writes what is staged of a stream. */
-  #write(tail: StreamTail): PackedBlock[] {
+  #write(tail: StreamTail, packed: readonly PackedBlock[]): void {
     const { id, record } = tail;
     if (record !== tail.stored) this.#putRecord(record);
-    const packed = packRuns(tail.last, tail.runs, blockSpanMsMax(record.config.retention));
     for (const block of packed) {
       const parts = block.mergesLast ? [this.#lastFrames(tail), ...block.parts] : block.parts;
       this.#store.blocks.putSync(blockKey(id, block), encodeBlock({ ...block, id }, parts));
     }
-    return packed;
   }
 
   #putRecord(record: StreamRecord): void {
@@ -254,54 +265,27 @@ export class LmdbLog implements EventLog {
   }
 
   /**
-   * Deletes blocks that lie wholly below their stream's floor, all of a removed stream. The last one of a living stream
-   * stays (I3).
-   *
-   * @param finished the streams that have none left.
-   */
-  #deleteSome(finished: LogId[]): void {
-    let left = DELETES_MAX;
-    for (const id of this.#deleting) {
-      const keys = [...this.#store.blocks.getKeys({ ...this.#deletable(id), limit: left })] as Buffer[];
-      const [firstKey] = keys;
-      const lastKey = keys.at(-1);
-      if (firstKey !== undefined && lastKey !== undefined) checkBlocks(this.#store.path, firstKey, lastKey);
-      for (const key of keys) this.#store.blocks.removeSync(key);
-      left -= keys.length + 1;
-      if (left <= 0) return;
-      finished.push(id);
-      if (!this.#tails.has(id)) this.#store.streams.removeSync(streamKey(id));
-    }
-  }
-
-  #deletable(id: LogId): { start: Buffer; end: Buffer } {
-    const start = blocksFrom(id, 0);
-    const tail = this.#tails.get(id);
-    if (tail === undefined) return { start, end: blocksEnd(id) };
-    return { start, end: blocksFrom(id, (tail.floorBlock ?? tail.last)?.firstSeq ?? 0) };
-  }
-
-  /**
-   * On a full medium, what was staged cannot be written, but what may go can still be deleted: the space serves the
-   * next commit. Only floors move with it; anything else waits for its turn.
+   * On a full medium, what was staged cannot be written, but what may go can still be deleted: the space serves a later
+   * commit. Only floors move with it; anything else waits for its turn.
    */
   #makeRoom(): void {
     const moved: StreamTail[] = [];
-    const deleted: LogId[] = [];
+    let deleted: LogId[] = [];
     try {
+      const need = { blocks: [], puts: DELETES_FULL_MAX + this.#removed.size, deletes: DELETES_FULL_MAX };
+      this.#room.require(need, { mayUseReserve: true });
       this.#transaction(() => {
-        for (const id of this.#deleting) {
-          const tail = this.#tails.get(id);
-          if (tail?.stored == null || tail.stored.floor === tail.record.floor) continue;
+        for (const tail of this.#deletes.living(DELETES_FULL_MAX)) {
+          if (tail.stored === null || tail.stored.floor === tail.record.floor) continue;
           this.#putRecord({ ...tail.stored, floor: tail.record.floor });
           moved.push(tail);
         }
         this.#writeTombstones();
-        this.#deleteSome(deleted);
+        deleted = this.#deletes.deleteSome(DELETES_FULL_MAX);
       });
       for (const tail of moved) settleFloor(tail);
       this.#removed.clear();
-      for (const id of deleted) this.#deleting.delete(id);
+      this.#deletes.settle(deleted);
       this.#turnPages();
     } catch (cause) {
       const error = asLogError(cause, this.#store.path);
@@ -314,6 +298,7 @@ export class LmdbLog implements EventLog {
   #turnPages(): void {
     for (const { stored } of this.#tails.values()) {
       if (stored === null) continue;
+      this.#room.require({ blocks: [], puts: 1, deletes: 0 }, { mayUseReserve: true });
       this.#transaction(() => this.#putRecord(stored));
       return;
     }
@@ -322,4 +307,8 @@ export class LmdbLog implements EventLog {
   *#startsAfter(id: LogId, { firstSeq }: BlockStart): Generator<BlockStart> {
     for (const key of keysFrom(this.#store, id, { from: firstSeq + 1 })) yield startOfKey(key);
   }
+}
+
+function pack({ last, runs, record }: StreamTail): PackedBlock[] {
+  return packRuns(last, runs, blockSpanMsMax(record.config.retention));
 }

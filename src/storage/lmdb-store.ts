@@ -16,6 +16,7 @@ import {
   type RootDatabase,
   type RootDatabaseOptionsWithPath,
 } from 'lmdb';
+import { InvariantError } from '../assert.js';
 import { LogCorruption, LogError, type LogId } from './event-log.js';
 import { STORE_FILE } from './store-file.js';
 import { blocksEnd, blocksFrom, idOfKey } from './store-keys.js';
@@ -108,6 +109,8 @@ export function keyAtOrBefore(store: LmdbStore, id: LogId, seq: number): Buffer 
 /** Below this a file system is taken for full: what is written there at once can be a few blocks. */
 const FREE_BYTES_MIN = 1024 * 1024;
 
+const OURS = [LogCorruption, LogError, InvariantError, TypeError, RangeError];
+
 const ENOSPC = 28;
 const EDQUOT = 122;
 const MDB_PAGE_NOTFOUND = -30797;
@@ -116,10 +119,9 @@ const MDB_PANIC = -30795;
 const MDB_MAP_FULL = -30792;
 const MDB_INVALID = -30793;
 
-/** What the store threw, as what a log throws. */
-export function asLogError(cause: unknown, path: string): Error {
-  if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
-  if (!(cause instanceof Error)) return new LogError('io', `${path}: ${String(cause)}`);
+/** What the store threw, as what a log throws. A mistake of ours stays what it is. */
+export function asLogError(cause: unknown, path: string): unknown {
+  if (!(cause instanceof Error) || OURS.some((type) => cause instanceof type)) return cause;
   const { code } = cause as { code?: unknown };
   if (code === MDB_PAGE_NOTFOUND || code === MDB_CORRUPTED || code === MDB_INVALID) {
     return new LogCorruption(`${path} is damaged (${cause.message}): restore it from a copy`, { cause });

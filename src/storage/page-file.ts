@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { LogCorruption } from './event-log.js';
 import { METAS, OVERFLOW, PAGE_HEADER_BYTES, type PageRange, readPageHeader } from './lmdb-format.js';
 
-/** The pages of a store's file, read one by one, and which of them are used for what. */
+/** The pages of a store's file, read one by one, and which of them are taken. */
 export class PageFile {
   readonly path: string;
   pageBytes = 512;
@@ -12,8 +12,8 @@ export class PageFile {
   commit = 0;
   /** There are no pages from this one on. */
   #pagesEnd = METAS;
-  /** A bit for each page that belongs to a tree; null when that is not kept. */
-  #used: Uint8Array | null = null;
+  /** A bit for each page that is used or free; null when that is not kept. */
+  #taken: Uint8Array | null = null;
 
   constructor(path: string) {
     this.path = path;
@@ -21,15 +21,20 @@ export class PageFile {
     this.#fileBytes = fstatSync(this.#fd).size;
   }
 
+  /** Pages that the file has, whatever for. */
+  get pages(): number {
+    return Math.floor(this.#fileBytes / this.pageBytes);
+  }
+
   close(): void {
     closeSync(this.#fd);
   }
 
-  /** @param tracksUse whether a page that is used twice is noticed; takes a bit of memory for each. */
+  /** @param tracksUse whether a page that is taken twice is noticed; takes a bit of memory for each. */
   begin(commit: number, pagesEnd: number, { tracksUse }: { tracksUse: boolean }): void {
     this.commit = commit;
     this.#pagesEnd = pagesEnd;
-    this.#used = tracksUse ? new Uint8Array(Math.ceil(pagesEnd / 8)) : null;
+    this.#taken = tracksUse ? new Uint8Array(Math.ceil(pagesEnd / 8)) : null;
   }
 
   /** A page, or the beginning of several that follow each other. */
@@ -48,19 +53,16 @@ export class PageFile {
         `it is truncated: it has ${this.#fileBytes} bytes, and page ${first} is not there`,
       );
     }
-    if (this.#used === null) return;
-    for (let page = first; page < first + pages; page++) {
-      if (this.#isUsed(page)) throw this.corruption(`page ${page} is used twice`);
-      this.#used[page >> 3] = (this.#used[page >> 3] ?? 0) | (1 << (page & 7));
-    }
+    this.#take({ first, pages });
   }
 
-  /** Free pages are nobody's. They may lie beyond the end of the file, for they were never written. */
-  refuseUsed({ first, pages }: PageRange): void {
-    this.#refuseOutside({ first, pages });
-    for (let page = first; page < first + pages; page++) {
-      if (this.#isUsed(page)) throw this.corruption(`page ${page} is used and free`);
-    }
+  /**
+   * Takes pages that are free: they are nobody's, and given out once. They may lie beyond the end of the file, for they
+   * were never written.
+   */
+  free(range: PageRange): void {
+    this.#refuseOutside(range);
+    this.#take(range);
   }
 
   /** When large data is deleted, LMDB frees what the first page says, and does so otherwise for its own commit's. */
@@ -80,7 +82,14 @@ export class PageFile {
     throw this.corruption(`it refers to page ${first}, which is none`);
   }
 
-  #isUsed(page: number): boolean {
-    return this.#used !== null && ((this.#used[page >> 3] ?? 0) & (1 << (page & 7))) !== 0;
+  #take({ first, pages }: PageRange): void {
+    const taken = this.#taken;
+    if (taken === null) return;
+    for (let page = first; page < first + pages; page++) {
+      const bits = taken[page >> 3] ?? 0;
+      const bit = 1 << (page & 7);
+      if ((bits & bit) !== 0) throw this.corruption(`page ${page} is used or free twice`);
+      taken[page >> 3] = bits | bit;
+    }
   }
 }

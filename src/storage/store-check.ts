@@ -2,6 +2,9 @@
  * Looks through a store's file before LMDB does. LMDB trusts its pages: from a damaged one it reads wherever it is told
  * to, beyond the file too, and the process dies of it; or it finds less than there is and says nothing. Here each page
  * of the trees is read, and what does not fit together is refused. The blocks themselves have checksums.
+ *
+ * What it cannot notice: a page that is whole, but older than it should be, because the medium lost a write and said
+ * nothing; and what becomes of a page while the store is open, for LMDB reads it again each time.
  */
 
 import { statSync } from 'node:fs';
@@ -32,7 +35,7 @@ export function checkStore(path: string): void {
     walkNamed(file, trees, STREAMS, (entry) => contents.addStream(entry));
     walkNamed(file, trees, BLOCKS, (entry) => contents.addBlock(entry));
     contents.finish();
-    walkFree(file, trees);
+    walkFree(file, trees, (range) => file.free(range));
   } finally {
     file.close();
   }
@@ -68,6 +71,35 @@ function refuseNames(file: PageFile, { named }: StoreTrees): void {
   if (!isNew && named.size < 2) throw file.corruption('a tree is missing');
 }
 
+/**
+ * Where pages lie free that the next commit can use, in a file that is in use, by the thread that writes it. What the
+ * last commit freed is used by the one after the next.
+ */
+export function freeRanges(path: string): PageRange[] {
+  const file = new PageFile(path);
+  try {
+    const trees = readStoreTrees(file, { tracksUse: false });
+    const ranges: PageRange[] = [];
+    walkFree(file, trees, (range, commit) => {
+      if (commit < file.commit && range.first + range.pages <= file.pages) ranges.push(range);
+    });
+    return joined(ranges);
+  } finally {
+    file.close();
+  }
+}
+
+/** Ranges that touch are one. */
+function joined(ranges: PageRange[]): PageRange[] {
+  const result: { first: number; pages: number }[] = [];
+  for (const range of ranges.sort((a, b) => a.first - b.first)) {
+    const last = result.at(-1);
+    if (last !== undefined && last.first + last.pages === range.first) last.pages += range.pages;
+    else result.push({ ...range });
+  }
+  return result;
+}
+
 function walkNamed(
   file: PageFile,
   { named }: StoreTrees,
@@ -80,16 +112,19 @@ function walkNamed(
   walkTree({ file, name, tree, compare: Buffer.compare, visit, ...(within && { within }) });
 }
 
-function walkFree(file: PageFile, { free: tree }: StoreTrees): void {
-  const free: PageRange[] = [];
-  const visit = ({ key, data }: Entry) => {
+function walkFree(
+  file: PageFile,
+  { free: tree }: StoreTrees,
+  visitRange: (range: PageRange, commit: number) => void,
+): void {
+  const visit = ({ key, large, data }: Entry) => {
+    if (large !== null) file.checkLarge(large);
     const ranges = key.length === FREE_KEY_BYTES ? readFreePages(data()) : null;
     if (ranges === null) throw file.corruption('a record of free pages is none');
-    free.push(...ranges);
+    const commit = Number(key.readBigUInt64LE());
+    for (const range of ranges) visitRange(range, commit);
   };
   walkTree({ file, name: 'free pages', tree, compare: compareCommits, visit });
-  // Only now is it known which pages this tree itself uses.
-  for (const range of free) file.refuseUsed(range);
 }
 
 function compareCommits(a: Buffer, b: Buffer): number {

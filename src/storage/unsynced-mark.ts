@@ -6,15 +6,18 @@
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { syncDirectory } from './store-file.js';
 
 const MARK_FILE = 'UNSYNCED';
 const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 const MODE = 0o600;
 
 export class UnsyncedMark {
+  readonly #directory: string;
   readonly #path: string;
 
   constructor(directory: string) {
+    this.#directory = directory;
     this.#path = join(directory, MARK_FILE);
   }
 
@@ -33,6 +36,8 @@ export class UnsyncedMark {
     writeSync(file, readText(BOOT_ID_FILE) ?? '');
     fsyncSync(file);
     closeSync(file);
+    // Without it the file could be missing when it is needed.
+    syncDirectory(this.#directory);
   }
 
   /** After everything is on the disk. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LogCorruption } from '#gapless/storage/event-log.js';
+import { readMeta } from '#gapless/storage/lmdb-format.js';
 import { checkStore } from '#gapless/storage/store-check.js';
 import { STORE_FILE } from '#gapless/storage/store-file.js';
 import { withDeadline } from '../support/deadline.js';
@@ -22,6 +23,7 @@ import {
 
 const READER_FILE = fileURLToPath(new URL('./storage-corruption-reader.js', import.meta.url));
 const DAMAGES = 150;
+const PAGE_BYTES = 4096;
 
 /** A store with a past: streams that came and went, floors inside of blocks, free pages. */
 async function makeStore(streams: number): Promise<string> {
@@ -53,7 +55,17 @@ async function makeStore(streams: number): Promise<string> {
   writeFileSync(join(directory, 'expected.json'), JSON.stringify(loaded));
   await reader.dispose();
   await reopened.dispose();
+  cutSpare(join(directory, STORE_FILE));
   return directory;
+}
+
+/** Takes away what the file has in store for the next commits: damage there would be none. */
+function cutSpare(file: string): void {
+  const bytes = readFileSync(file);
+  const metas = [readMeta(bytes), readMeta(bytes.subarray(PAGE_BYTES))] as const;
+  const [{ commit, lastPage }, other] = metas;
+  const pages = 1 + (commit > other.commit ? lastPage : other.lastPage);
+  if (bytes.length > pages * PAGE_BYTES) truncateSync(file, pages * PAGE_BYTES);
 }
 
 describe('the file of a log is damaged', () => {
