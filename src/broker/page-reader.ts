@@ -25,10 +25,11 @@ export class PageReader {
     this.#bytesMax = options.bytesMax;
   }
 
-  /** Events after a cursor: a page's bytes of frames at most, or one event if it is larger. Valid until the next call. */
+  /** Events after a cursor: a page's bytes of frames at most, or one event if it is larger. */
   async read(stream: EdgeStream, afterSeq: number): Promise<PageRead> {
     const found = this.#reader.read(stream, afterSeq, this.#bytesMax, this.#run);
-    if (found === READ_OK) return { found, events: parseFrames(this.#run.frames) };
+    // Copied, for the events are views on it, and others read before the caller is resumed.
+    if (found === READ_OK) return { found, events: parseFrames(this.#run.frames.slice()) };
     if (found !== READ_OVERTAKEN || this.#replay === null || this.#reader.lowestSeq > afterSeq + 1) {
       return { found, events: [] };
     }
