@@ -55,7 +55,7 @@ export class Durability {
     const { config, logger } = this.#options;
     const streams = await this.log.load();
     this.log.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
-    this.#pool = new ReplayPool({
+    this.#pool = await ReplayPool.start({
       directory: this.#data.path,
       threads: config.replayThreads,
       queueMax: config.replayQueueMax,
@@ -74,7 +74,8 @@ export class Durability {
     const positions = readPositions(rings, stream);
     if (this.#pool === null || logId === undefined || positions === null) return null;
     try {
-      return await this.#pool.read(stream, { logId, afterSeq, bytesMax, floor: positions.logFloor ?? 1 });
+      const { logFloor, committed } = positions;
+      return await this.#pool.read(stream, { logId, afterSeq, floor: logFloor ?? 1, committed, bytesMax });
     } catch (err) {
       logger.error({ err, epoch: stream.epoch, afterSeq }, 'cannot read from the log');
       throw new RequestError('log_unavailable');

@@ -19,7 +19,7 @@ export class EdgeThread {
   readonly #waiting = new Map<EdgeMessage['kind'], (message: never) => void>();
   readonly #reports = new Map<number, (lags: StreamLag[]) => void>();
   #lastReport = 0;
-  #stopped = false;
+  #stopping: Promise<void> | null = null;
   #fail: (error: Error) => void = () => undefined;
 
   constructor(setup: EdgeSetup, coordinator: Coordinator) {
@@ -34,7 +34,7 @@ export class EdgeThread {
     this.#worker.on('message', (message: EdgeMessage) => this.#received(message));
     this.#worker.on('error', (error) => this.#fail(error));
     this.#worker.on('exit', (code) => {
-      if (!this.#stopped) this.#fail(new Error(`edge ${setup.edge} ended with code ${code}`));
+      if (this.#stopping === null) this.#fail(new Error(`edge ${setup.edge} ended with code ${code}`));
     });
   }
 
@@ -71,9 +71,12 @@ export class EdgeThread {
   }
 
   /** Has the edge close its sockets and ends the thread. */
-  async stop(): Promise<void> {
-    if (this.#stopped) return;
-    this.#stopped = true;
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     const closed = this.#next('stopped');
     this.#send({ kind: 'stop' });
     await closed;

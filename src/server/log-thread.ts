@@ -22,7 +22,7 @@ export class LogThread implements Journal {
   /** The newest of those about each name. */
   readonly #unsettled = new Map<string, Promise<void>>();
   #lastId = 0;
-  #stopped = false;
+  #stopping: Promise<void> | null = null;
   #loaded: (streams: readonly LoggedStream[]) => void = () => undefined;
   #ended: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
@@ -39,7 +39,7 @@ export class LogThread implements Journal {
     this.#worker.on('message', (message: LogMessage) => this.#received(message));
     this.#worker.on('error', (error) => this.#fail(error));
     this.#worker.on('exit', (code) => {
-      if (!this.#stopped) this.#fail(new Error(`the log thread ended with code ${code}`));
+      if (this.#stopping === null) this.#fail(new Error(`the log thread ended with code ${code}`));
     });
   }
 
@@ -96,9 +96,12 @@ export class LogThread implements Journal {
   }
 
   /** Commits what is there and ends the thread. */
-  async stop(): Promise<void> {
-    if (this.#stopped) return;
-    this.#stopped = true;
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     const ended = new Promise<void>((resolve) => {
       this.#ended = resolve;
     });

@@ -3,6 +3,7 @@
  * in flight are one, whichever edges ask; more than the queue takes wait their turn.
  */
 
+import { once } from 'node:events';
 import { Piscina } from 'piscina';
 import type { StreamHandle } from '../ring/rings.js';
 import type { LogRun } from '../storage/event-log.js';
@@ -17,6 +18,13 @@ export interface ReplayStats {
   failed: number;
 }
 
+export interface ReplayPoolOptions {
+  readonly directory: string;
+  readonly threads: number;
+  /** Reads in flight; more of them wait. */
+  readonly queueMax: number;
+}
+
 export class ReplayPool {
   readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
@@ -26,15 +34,26 @@ export class ReplayPool {
   /** Those who wait because the queue is full, first come first served. Bounded by the subscribers. */
   readonly #waiting: (() => void)[] = [];
 
-  constructor(options: { directory: string; threads: number; queueMax: number }) {
-    this.#queueMax = options.queueMax;
-    this.#pool = new Piscina({
+  private constructor(pool: Piscina<ReplayTask, LogRun | null>, queueMax: number) {
+    this.#pool = pool;
+    this.#queueMax = queueMax;
+  }
+
+  /**
+   * Resolves when all threads have the log open: one that is ended while it opens it takes the process with it.
+   *
+   * @throws what kept a thread from opening it.
+   */
+  static async start({ directory, threads, queueMax }: ReplayPoolOptions): Promise<ReplayPool> {
+    const pool = new Piscina<ReplayTask, LogRun | null>({
       filename: new URL('./replay-worker.js', import.meta.url).href,
-      minThreads: options.threads,
-      maxThreads: options.threads,
-      maxQueue: options.queueMax + options.threads,
-      workerData: { directory: options.directory },
+      minThreads: threads,
+      maxThreads: threads,
+      maxQueue: queueMax + threads,
+      workerData: { directory },
     });
+    for (let opened = 0; opened < threads; opened++) await once(pool, 'message');
+    return new ReplayPool(pool, queueMax);
   }
 
   /** Reads in flight and waiting. */

@@ -2,22 +2,21 @@
  * A thread of the replay pool: reads runs of frames from the durable log, as they go on the wire.
  */
 
+import { parentPort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol, workerData } from 'piscina';
-import type { LogRun } from '../storage/event-log.js';
+import type { LogRun, ReadRange } from '../storage/event-log.js';
 import { openLmdbReader } from '../storage/lmdb-reader.js';
 
-export interface ReplayTask {
+export interface ReplayTask extends ReadRange {
   readonly logId: number;
-  readonly afterSeq: number;
-  readonly bytesMax: number;
-  /** Lowest seq that can be read. */
-  readonly floor: number;
 }
 
 const reader = openLmdbReader((workerData as { directory: string }).directory);
 
-export default function read({ logId, afterSeq, bytesMax, floor }: ReplayTask): unknown {
-  const run = reader.read(logId, afterSeq, bytesMax, floor);
+parentPort?.postMessage('opened');
+
+export default function read({ logId, ...range }: ReplayTask): unknown {
+  const run = reader.read(logId, range);
   return run === null ? null : move(new MovedRun(run));
 }
 

@@ -71,10 +71,16 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     replay: async (ask) => durability?.replay(ask) ?? null,
   });
   const sweeping = setInterval(() => directory.sweep(), SWEEP_MS);
-  const stop = async (): Promise<void> => {
+  const close = async (): Promise<void> => {
     clearInterval(sweeping);
     await Promise.all(threads.map((thread) => thread.stop()));
     await durability?.close();
+  };
+  let closed: Promise<void> | null = null;
+  // Who asks for it again waits for the same end: the process goes next.
+  const stop = (): Promise<void> => {
+    closed ??= close();
+    return closed;
   };
   try {
     await durability?.restore(directory);

@@ -110,15 +110,25 @@ export interface EventLog {
   dispose(): Promise<void>;
 }
 
+/** What is read of a stream. */
+export interface ReadRange {
+  readonly afterSeq: number;
+  /** Lowest seq that can be read, as the writer says; what lies below may still be stored. */
+  readonly floor: number;
+  /** Highest seq that may be shown: what lies beyond may be stored, and its commit not announced (I4). */
+  readonly committed: number;
+  /** How many bytes of frames, but at least one frame. */
+  readonly bytesMax: number;
+}
+
 /** The reading side. Any number of readers, on any thread of the writer's process. */
 export interface EventLogReader {
   /**
-   * The committed frames after a seq: as many as fit into `bytesMax`, but at least one, in memory of their own. Null
-   * when the event after `afterSeq` is below the floor or not there yet, or the stream is gone.
+   * The frames after a seq, in memory of their own. Null when the event after it is below the floor or not committed
+   * yet, or the stream is gone.
    *
-   * @param floor lowest seq that can be read, as the writer says; what lies below may still be stored.
    * @throws {LogCorruption} when it has to be there and is not as it was written.
    */
-  read(id: LogId, afterSeq: number, bytesMax: number, floor: number): LogRun | null;
+  read(id: LogId, range: ReadRange): LogRun | null;
   dispose(): Promise<void>;
 }

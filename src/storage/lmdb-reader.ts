@@ -4,7 +4,7 @@
 
 import { storedBlocks } from './block-scan.js';
 import { collectRun } from './collect-run.js';
-import { type EventLogReader, LogCorruption, type LogId, type LogRun } from './event-log.js';
+import { type EventLogReader, LogCorruption, type LogId, type LogRun, type ReadRange } from './event-log.js';
 import { asLogError, keyAtOrBefore, keysFrom, type LmdbStore, openStore } from './lmdb-store.js';
 import { startOfKey, streamKey } from './store-keys.js';
 import { decodeRecord } from './stream-record.js';
@@ -23,10 +23,11 @@ export class LmdbReader implements EventLogReader {
     this.#store = store;
   }
 
-  read(id: LogId, afterSeq: number, bytesMax: number, floor: number): LogRun | null {
-    if (afterSeq + 1 < floor || !Number.isSafeInteger(afterSeq + 2)) return null;
+  read(id: LogId, range: ReadRange): LogRun | null {
+    const { afterSeq, floor, committed } = range;
+    if (afterSeq + 1 < floor || afterSeq >= committed) return null;
     try {
-      const run = collectRun(this.#runsFrom(id, afterSeq + 1), afterSeq, bytesMax);
+      const run = collectRun(this.#runsFrom(id, afterSeq + 1), range);
       if (run === null) this.#refuseHole(id, afterSeq + 1);
       return run;
     } catch (cause) {

@@ -14,6 +14,7 @@ import {
   type LogId,
   type LogRun,
   type NewStream,
+  type ReadRange,
 } from './event-log.js';
 import { retentionFloor } from './retention-floor.js';
 import type { BlockStart } from './store-keys.js';
@@ -230,12 +231,13 @@ export class MemoryReader implements EventLogReader {
     this.#medium = medium;
   }
 
-  read(id: LogId, afterSeq: number, bytesMax: number, floor: number): LogRun | null {
+  read(id: LogId, range: ReadRange): LogRun | null {
     const stream = this.#medium.streams.get(id);
+    const { afterSeq, floor } = range;
     const seq = afterSeq + 1;
     if (stream === undefined || seq < Math.max(floor, stream.floor) || seq > stream.head) return null;
     const at = stream.runs.findLastIndex(({ firstSeq }) => firstSeq <= seq);
-    return collectRun(stream.runs.slice(at), afterSeq, bytesMax);
+    return collectRun(stream.runs.slice(at), range);
   }
 
   async dispose(): Promise<void> {}

@@ -4,6 +4,7 @@ import { LogCorruption, type LoggedStream } from '#gapless/storage/event-log.js'
 import { STORE_FILE } from '#gapless/storage/store-file.js';
 import { Prng } from '../support/prng.js';
 import {
+  after,
   configOf,
   EPOCH,
   frameOf,
@@ -82,7 +83,7 @@ async function useAll(): Promise<void> {
 
 function readStream({ reader }: LogStage, { id, floor, head }: LoggedStream): void {
   for (let afterSeq = floor - 1; afterSeq < head; ) {
-    const run = reader.read(id, afterSeq, 50_000, floor);
+    const run = reader.read(id, after(afterSeq, 50_000, floor));
     if (run === null) throw new Error(`stream ${id} ends after ${afterSeq}`);
     const frames: Uint8Array[] = [];
     for (let seq = afterSeq + 1; seq <= run.lastSeq; seq++) frames.push(frameOf(id, seq, sizeOfSeq(seq)));

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
 import { withDeadline } from '../support/deadline.js';
 import { Prng } from '../support/prng.js';
-import { frameOf, lmdbStage, makeDirectory, settleDeletes, sizeOfSeq } from '../unit/storage-stage.js';
+import { after, frameOf, lmdbStage, makeDirectory, settleDeletes, sizeOfSeq } from '../unit/storage-stage.js';
 
 const WRITER_FILE = fileURLToPath(new URL('./storage-crash-writer.js', import.meta.url));
 const ROUNDS = 20;
@@ -55,7 +55,7 @@ async function checkAfter(directory: string, said: readonly Said[]): Promise<voi
   );
   for (const { id, head, floor } of loaded) {
     for (let afterSeq = floor - 1; afterSeq < head; ) {
-      const run = reader.read(id, afterSeq, 100_000, floor);
+      const run = reader.read(id, after(afterSeq, 100_000, floor));
       assert.ok(run !== null);
       const expected: Uint8Array[] = [];
       for (let seq = afterSeq + 1; seq <= run.lastSeq; seq++) expected.push(frameOf(id, seq, sizeOfSeq(seq)));

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openLmdbReader } from '#gapless/storage/lmdb-reader.js';
 import { Prng } from '../support/prng.js';
-import { frameOf, sizeOfSeq } from '../unit/storage-stage.js';
+import { after, frameOf, sizeOfSeq } from '../unit/storage-stage.js';
 
 /** Reads what the writer on the main thread says it has, as a replay pool does, and checks each byte. */
 
@@ -29,7 +29,7 @@ parentPort?.on('message', (streams: readonly Positions[] | 'end') => {
 function read({ id, floor, committed }: Positions): void {
   if (committed < floor) return;
   const afterSeq = floor - 1 + prng.below(committed - floor + 1);
-  const run = reader.read(id, afterSeq, 1 + prng.below(200_000), floor);
+  const run = reader.read(id, after(afterSeq, 1 + prng.below(200_000), floor));
   if (run === null) return;
   const expected: Uint8Array[] = [];
   for (let seq = afterSeq + 1; seq <= run.lastSeq; seq++) expected.push(frameOf(id, seq, sizeOfSeq(seq)));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
 import {
+  after,
   configOf,
   EPOCH,
   frameOf,
@@ -192,7 +193,7 @@ export class LogMachine {
     const { log, reader } = this.#stage;
     const committed = this.#committed.find(({ id }) => id === stream.id)?.events.length ?? 0;
     const afterSeq = at % (committed + 2);
-    const run = reader.read(stream.id, afterSeq, 1 + ((at * 7919) % 200_000), log.floor(stream.id));
+    const run = reader.read(stream.id, after(afterSeq, 1 + ((at * 7919) % 200_000), log.floor(stream.id)));
     const isThere = afterSeq + 1 >= stream.floor && afterSeq < committed;
     assert.equal(run !== null, isThere, 'what is kept can be read, and nothing else');
     if (run === null) return;

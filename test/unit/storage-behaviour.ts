@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW_MS, READ_BYTES, useLog } from './storage-bench.js';
 import {
+  after,
   configOf,
   EPOCH,
   frameOf,
@@ -73,13 +74,13 @@ export function describeLog(name: string, open: () => LogStage): void {
     it('shows no event before its commit, and at once after it (I4)', async () => {
       const id = create();
       append(id, 1, [10]);
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1), null);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES)), null);
       await bench.stage.log.commit();
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1)?.lastSeq, 1);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES))?.lastSeq, 1);
       append(id, 2, [10]);
-      assert.equal(bench.stage.reader.read(id, 1, READ_BYTES, 1), null);
+      assert.equal(bench.stage.reader.read(id, after(1, READ_BYTES)), null);
       await bench.stage.log.commit();
-      assert.equal(bench.stage.reader.read(id, 1, READ_BYTES, 1)?.lastSeq, 2);
+      assert.equal(bench.stage.reader.read(id, after(1, READ_BYTES))?.lastSeq, 2);
     });
 
     it('reads whole frames after the cursor, as many as fit, but at least one (I1)', async () => {
@@ -91,7 +92,7 @@ export function describeLog(name: string, open: () => LogStage): void {
       }
       for (const bytesMax of [1, 50, 1000, 20_000, 10_000_000]) {
         for (const afterSeq of [0, 1, 6, 7, 100, 298, 299]) {
-          const run = bench.stage.reader.read(id, afterSeq, bytesMax, 1);
+          const run = bench.stage.reader.read(id, after(afterSeq, bytesMax));
           assert.ok(run !== null);
           const expected: Uint8Array[] = [];
           let bytes = 0;
@@ -113,24 +114,24 @@ export function describeLog(name: string, open: () => LogStage): void {
       append(id, 1, [10, 10, 10]);
       await bench.stage.log.commit();
       for (const afterSeq of [0, 1]) {
-        const { frames } = bench.stage.reader.read(id, afterSeq, READ_BYTES, 1) ?? assert.fail();
+        const { frames } = bench.stage.reader.read(id, after(afterSeq, READ_BYTES)) ?? assert.fail();
         assert.equal(frames.byteOffset, 0);
         assert.equal(frames.buffer.byteLength, frames.length);
         structuredClone(frames, { transfer: [frames.buffer as ArrayBuffer] });
       }
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1)?.lastSeq, 3);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES))?.lastSeq, 3);
     });
 
     it('has nothing at the head, beyond it, below the floor, and of streams it does not know', async () => {
       const id = create();
       append(id, 1, sizesOf(9, 10));
       await bench.stage.log.commit();
-      assert.equal(bench.stage.reader.read(id, 9, READ_BYTES, 1), null);
-      assert.equal(bench.stage.reader.read(id, 100, READ_BYTES, 1), null);
-      assert.equal(bench.stage.reader.read(id, Number.MAX_SAFE_INTEGER, READ_BYTES, 1), null);
-      assert.equal(bench.stage.reader.read(id, 3, READ_BYTES, 5), null);
-      assert.equal(bench.stage.reader.read(id, 4, READ_BYTES, 5)?.firstSeq, 5);
-      assert.equal(bench.stage.reader.read(id + 1, 0, READ_BYTES, 1), null);
+      assert.equal(bench.stage.reader.read(id, after(9, READ_BYTES)), null);
+      assert.equal(bench.stage.reader.read(id, after(100, READ_BYTES)), null);
+      assert.equal(bench.stage.reader.read(id, after(Number.MAX_SAFE_INTEGER, READ_BYTES)), null);
+      assert.equal(bench.stage.reader.read(id, after(3, READ_BYTES, 5)), null);
+      assert.equal(bench.stage.reader.read(id, after(4, READ_BYTES, 5))?.firstSeq, 5);
+      assert.equal(bench.stage.reader.read(id + 1, after(0, READ_BYTES)), null);
     });
 
     it('copies what is appended', async () => {
@@ -152,7 +153,7 @@ export function describeLog(name: string, open: () => LogStage): void {
       await reopen();
       const all = [...sizes, 5, 2_000_000].map((size, index) => frameOf(id, index + 1, size));
       assert.ok(readAll(bench.stage, id, 0, READ_BYTES).frames.equals(Buffer.concat(all)));
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1)?.lastSeq, 1);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES))?.lastSeq, 1);
     });
 
     it('keeps streams apart', async () => {
@@ -187,7 +188,7 @@ export function describeLog(name: string, open: () => LogStage): void {
       bench.stage.log.remove(id);
       await bench.stage.log.commit();
       assert.equal(
-        bench.stage.reader.read(id, 0, READ_BYTES, 1) === null || bench.stage.log.hasPendingDeletes,
+        bench.stage.reader.read(id, after(0, READ_BYTES)) === null || bench.stage.log.hasPendingDeletes,
         true,
       );
       await reopen();
@@ -198,7 +199,7 @@ export function describeLog(name: string, open: () => LogStage): void {
       const next = create();
       assert.notEqual(next, id);
       await settleDeletes(bench.stage.log);
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1), null);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES)), null);
       assert.equal(readAll(bench.stage, other, 0, READ_BYTES).lastSeq, 1);
     });
 
@@ -208,7 +209,7 @@ export function describeLog(name: string, open: () => LogStage): void {
       bench.stage.log.remove(id);
       await bench.stage.log.commit();
       await settleDeletes(bench.stage.log);
-      assert.equal(bench.stage.reader.read(id, 0, READ_BYTES, 1), null);
+      assert.equal(bench.stage.reader.read(id, after(0, READ_BYTES)), null);
       await reopen();
       assert.deepEqual(bench.stage.loaded, []);
     });

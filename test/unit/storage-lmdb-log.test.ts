@@ -9,6 +9,7 @@ import { decodeRecord, encodeRecord } from '#gapless/storage/stream-record.js';
 import { describeLog } from './storage-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';
 import {
+  after,
   configOf,
   EPOCH,
   type LmdbStage,
@@ -72,7 +73,7 @@ describe('the store of a log in LMDB', () => {
     await stage.log.commit();
     await settleDeletes(stage.log);
     assert.deepEqual(blocksOf(1), [{ firstSeq: 91, lastSeq: 100 }]);
-    assert.equal(stage.reader.read(1, 95, READ_BYTES, 101), null);
+    assert.equal(stage.reader.read(1, after(95, READ_BYTES, 101)), null);
   });
 
   it('deletes a bounded number of blocks with each commit, and goes on after a restart', async () => {
@@ -131,19 +132,19 @@ describe('the store of a log in LMDB', () => {
     const keys = [...store.blocks.getKeys({ start: blocksFrom(1, 21), end: blocksFrom(1, 22) })] as Buffer[];
     assert.equal(keys.length, 1);
     for (const key of keys) store.blocks.removeSync(key);
-    assert.equal(stage.reader.read(1, 0, 30_000, 1)?.lastSeq, 14);
+    assert.equal(stage.reader.read(1, after(0, 30_000))?.lastSeq, 14);
     for (const [afterSeq, bytesMax] of [
       [0, 1_000_000],
       [20, 10],
       [25, 10],
     ] as const) {
       assert.throws(
-        () => stage.reader.read(1, afterSeq, bytesMax, 1),
+        () => stage.reader.read(1, after(afterSeq, bytesMax)),
         (error) =>
           error instanceof LogCorruption && /events\.mdb, stream 1.*restore the file/.test(error.message),
       );
     }
-    assert.equal(stage.reader.read(1, 30, 30_000, 1)?.firstSeq, 31);
+    assert.equal(stage.reader.read(1, after(30, 30_000))?.firstSeq, 31);
     assert.ok(stage.reader instanceof LmdbReader);
     assert.equal([...stage.reader.verify()].length, 1);
   });
@@ -155,9 +156,9 @@ describe('the store of a log in LMDB', () => {
     const [ours] = [...store.blocks.getKeys({ start: blocksFrom(1, 0), end: blocksEnd(1) })] as Buffer[];
     assert.ok(theirs !== undefined && ours !== undefined);
     store.blocks.putSync(ours, theirs.value);
-    assert.throws(() => stage.reader.read(1, 0, READ_BYTES, 1), /the block says that it is another/);
+    assert.throws(() => stage.reader.read(1, after(0, READ_BYTES)), /the block says that it is another/);
     store.blocks.putSync(blockKey(2, { firstSeq: 11, position: 30_000, openedAtMs: 0 }), theirs.value);
-    assert.throws(() => stage.reader.read(2, 5, 1_000_000, 1), LogCorruption);
+    assert.throws(() => stage.reader.read(2, after(5, 1_000_000)), LogCorruption);
   });
 
   it('is refused at the start where a stream has lost its end', async () => {

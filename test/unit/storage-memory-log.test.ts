@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeLog } from './storage-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';
-import { configOf, EPOCH, memoryStage, readAll, runOf } from './storage-stage.js';
+import { after, configOf, EPOCH, memoryStage, readAll, runOf } from './storage-stage.js';
 
 describeLog('a log in memory', () => memoryStage());
 describeLogRetention('what a log in memory keeps', () => memoryStage());
@@ -17,7 +17,7 @@ describe('a log in memory that is told to misbehave', () => {
     assert.throws(() => log.commit(), { name: 'LogError', fault: 'full' });
     log.append(1, runOf(1, 2, [6]), 0);
     assert.throws(() => log.commit(), { name: 'LogError', fault: 'full' });
-    assert.equal(reader.read(1, 0, 1000, 1), null);
+    assert.equal(reader.read(1, after(0, 1000)), null);
     await log.commit();
     assert.deepEqual(readAll(stage, 1, 0, 1000), { lastSeq: 2, frames: runOf(1, 1, [5, 6]).frames });
   });
@@ -30,13 +30,13 @@ describe('a log in memory that is told to misbehave', () => {
     log.slowCommits(() => new Promise((resolve) => waits.push(resolve)));
     const committed = log.commit();
     log.append(1, runOf(1, 2, [5]), 0);
-    assert.equal(reader.read(1, 0, 1000, 1), null);
+    assert.equal(reader.read(1, after(0, 1000)), null);
     waits.shift()?.();
     await committed;
-    assert.equal(reader.read(1, 0, 1000, 1)?.lastSeq, 1);
+    assert.equal(reader.read(1, after(0, 1000))?.lastSeq, 1);
     log.slowCommits(null);
     await log.commit();
-    assert.equal(reader.read(1, 0, 1000, 1)?.lastSeq, 2);
+    assert.equal(reader.read(1, after(0, 1000))?.lastSeq, 2);
   });
 
   it('keeps what a slow commit that fails had, before what came meanwhile', async () => {
@@ -49,6 +49,6 @@ describe('a log in memory that is told to misbehave', () => {
     log.append(1, runOf(1, 2, [5]), 0);
     await failing;
     await log.commit();
-    assert.equal(reader.read(1, 0, 1000, 1)?.lastSeq, 2);
+    assert.equal(reader.read(1, after(0, 1000))?.lastSeq, 2);
   });
 });

@@ -127,19 +127,22 @@ describe('the borders of frames', () => {
     assert.deepEqual(framesWithin(frames, frames.length, 1000), { count: 0, end: frames.length });
   });
 
-  it('are where a collected run ends, which is as long as fits (I1)', () => {
+  it('are where a collected run ends, which is as long as fits and may be shown (I1, I4)', () => {
     const runs = [runOf(1, 1, sizesOf(3, 50)), runOf(1, 4, sizesOf(2, 50)), runOf(1, 6, sizesOf(4, 50))];
     const whole = Buffer.concat(runs.map((run) => run.frames));
+    const bytes = fc.integer({ min: 1, max: whole.length + 10 });
     fc.assert(
-      fc.property(fc.nat(2), fc.integer({ min: 1, max: whole.length + 10 }), (afterSeq, bytesMax) => {
-        const run = collectRun(runs, afterSeq, bytesMax);
+      fc.property(fc.nat(2), bytes, fc.integer({ min: 3, max: 12 }), (afterSeq, bytesMax, committed) => {
+        const run = collectRun(runs, { afterSeq, bytesMax, committed });
         assert.ok(run !== null);
         const start = skipFrames(whole, afterSeq);
-        const { count, end } = framesWithin(whole, start, bytesMax);
+        const shown = whole.subarray(0, skipFrames(whole, Math.min(committed, 9)));
+        const { count, end } = framesWithin(shown, start, bytesMax);
         assert.deepEqual([run.firstSeq, run.lastSeq], [afterSeq + 1, afterSeq + count]);
         assert.ok(whole.subarray(start, end).equals(run.frames));
       }),
     );
-    assert.equal(collectRun([], 0, 100), null);
+    assert.equal(collectRun([], { afterSeq: 0, committed: 9, bytesMax: 100 }), null);
+    assert.equal(collectRun(runs, { afterSeq: 2, committed: 2, bytesMax: 100 }), null);
   });
 });

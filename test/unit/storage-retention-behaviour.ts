@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW_MS, READ_BYTES, useLog } from './storage-bench.js';
-import { frameOf, type LogStage, readAll, runOf, settleDeletes, sizesOf } from './storage-stage.js';
+import { after, frameOf, type LogStage, readAll, runOf, settleDeletes, sizesOf } from './storage-stage.js';
 
 /** What every log keeps and lets go, whatever is behind it. */
 export function describeLogRetention(name: string, open: () => LogStage): void {
@@ -19,7 +19,7 @@ export function describeLogRetention(name: string, open: () => LogStage): void {
       await settleDeletes(bench.stage.log);
       await reopen();
       assert.equal(bench.stage.loaded[0]?.floor, 42);
-      assert.equal(bench.stage.reader.read(id, 40, READ_BYTES, 42), null);
+      assert.equal(bench.stage.reader.read(id, after(40, READ_BYTES, 42)), null);
       const { frames, lastSeq } = readAll(bench.stage, id, 41, READ_BYTES);
       assert.equal(lastSeq, 100);
       assert.ok(frames.equals(runOf(id, 42, sizesOf(59, 50)).frames));
@@ -51,7 +51,7 @@ export function describeLogRetention(name: string, open: () => LogStage): void {
       append(id, 501, [7]);
       await bench.stage.log.commit();
       await reopen();
-      assert.equal(bench.stage.reader.read(id, 499, READ_BYTES, 501), null);
+      assert.equal(bench.stage.reader.read(id, after(499, READ_BYTES, 501)), null);
       assert.ok(readAll(bench.stage, id, 500, READ_BYTES).frames.equals(frameOf(id, 501, 7)));
     });
 

@@ -3,7 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StreamConfig } from '#gapless/core/retention.js';
-import type { EventLog, EventLogReader, LoggedStream, LogId, LogRun } from '#gapless/storage/event-log.js';
+import type {
+  EventLog,
+  EventLogReader,
+  LoggedStream,
+  LogId,
+  LogRun,
+  ReadRange,
+} from '#gapless/storage/event-log.js';
 import { openLmdbLog } from '#gapless/storage/lmdb-log.js';
 import { openLmdbReader } from '#gapless/storage/lmdb-reader.js';
 import { MemoryLog, MemoryMedium, MemoryReader } from '#gapless/storage/memory-log.js';
@@ -38,6 +45,11 @@ export function sizeOfSeq(seq: number): number {
 
 export function sizesOf(count: number, dataBytes: number): number[] {
   return new Array<number>(count).fill(dataBytes);
+}
+
+/** What follows a cursor, of all that is committed. */
+export function after(afterSeq: number, bytesMax: number, floor = 1): ReadRange {
+  return { afterSeq, floor, committed: Number.MAX_SAFE_INTEGER, bytesMax };
 }
 
 export interface LogStage {
@@ -112,7 +124,7 @@ export function readAll(
   const parts: Uint8Array[] = [];
   let lastSeq = afterSeq;
   for (;;) {
-    const run = reader.read(id, lastSeq, bytesMax, log.floor(id));
+    const run = reader.read(id, after(lastSeq, bytesMax, log.floor(id)));
     if (run === null) return { lastSeq, frames: Buffer.concat(parts) };
     assert.equal(run.firstSeq, lastSeq + 1, 'I1: a read begins after its cursor');
     assert.ok(run.lastSeq >= run.firstSeq);
