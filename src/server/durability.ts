@@ -4,16 +4,15 @@
 
 import type { Directory } from '../broker/directory.js';
 import type { Config } from '../config/schema.js';
-import { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { LogSources } from '../metrics/log-metrics.js';
-import { readPositions } from '../ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '../ring/log-status.js';
 import type { Rings, RingsBuffers } from '../ring/rings.js';
 import { type DataDirectory, openDataDirectory } from '../storage/data-directory.js';
 import { LogThread } from './log-thread.js';
 import type { Questions } from './messages.js';
 import { ReplayPool, type ReplayStats } from './replay-pool.js';
+import { answerReplay, type ReplaySource } from './replay-question.js';
 
 const NO_REPLAY: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
@@ -63,23 +62,16 @@ export class Durability {
     if (streams.length > 0) logger.info({ streams: streams.length }, 'streams restored');
   }
 
-  /** Reads a run for a reader that is below the ring. Null: the event after the cursor is gone. */
-  async replay({
-    stream,
-    afterSeq,
-    bytesMax,
-  }: Questions['replay']['ask']): Promise<Questions['replay']['answer']> {
+  /**
+   * Reads a run for a reader that is below the ring. Null: the event after the cursor is gone.
+   * @throws {RequestError} `log_unavailable`
+   */
+  async replay(ask: Questions['replay']['ask']): Promise<Questions['replay']['answer']> {
     const { rings, logger } = this.#options;
-    const logId = this.log.logIdOf(stream.epoch);
-    const positions = readPositions(rings, stream);
-    if (this.#pool === null || logId === undefined || positions === null) return null;
-    try {
-      const { logFloor, committed } = positions;
-      return await this.#pool.read(stream, { logId, afterSeq, floor: logFloor ?? 1, committed, bytesMax });
-    } catch (err) {
-      logger.error({ err, epoch: stream.epoch, afterSeq }, 'cannot read from the log');
-      throw new RequestError('log_unavailable');
-    }
+    const pool = this.#pool;
+    if (pool === null) return null;
+    const read: ReplaySource['read'] = (stream, task) => pool.read(stream, task);
+    return answerReplay(ask, { rings, line: this.log, read, logger });
   }
 
   /** What the metrics show. */

@@ -2,9 +2,13 @@
  * An edge's line to the coordinator: questions and their answers over the thread's message port.
  */
 
-import type { MessagePort } from 'node:worker_threads';
 import { RequestError } from '../errors.js';
 import type { Answer, EdgeMessage, Question, Questions, Topic } from './messages.js';
+
+/** The edge's end of its line to the coordinator. */
+export interface EdgePort {
+  postMessage(message: EdgeMessage): void;
+}
 
 interface Pending {
   readonly resolve: (value: never) => void;
@@ -12,12 +16,12 @@ interface Pending {
 }
 
 export class EdgeLink {
-  readonly #port: MessagePort;
+  readonly #port: EdgePort;
   /** Bounded by the connections: each has at most one question open. */
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
 
-  constructor(port: MessagePort) {
+  constructor(port: EdgePort) {
     this.#port = port;
   }
 

@@ -1,22 +1,15 @@
 /**
- * An edge thread: the broker of this edge, its routes, and the clocks that drive them.
+ * An edge thread: its parts with real sockets, and the clocks that drive them.
  */
 
 import uWS, { type us_listen_socket } from 'uWebSockets.js';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
-import { EdgeBroker } from '../broker/edge-broker.js';
-import { FrameBatch } from '../core/sse-frame.js';
 import { createLogger } from '../log.js';
-import { Counter, Counters, countersOfAll } from '../ring/counters.js';
-import { LogStatus } from '../ring/log-status.js';
-import { Rings, type StreamHandle } from '../ring/rings.js';
-import { Wakes } from '../ring/wake-queue.js';
-import { createApp } from '../transport/app.js';
-import { Cors } from '../transport/cors.js';
-import type { EdgeServices } from '../transport/edge-services.js';
-import { connectionsMax, frameBytesMax } from './bounds.js';
+import { Counter } from '../ring/counters.js';
+import { addRoutes } from '../transport/app.js';
+import { assembleEdge } from './edge-assembly.js';
 import { drainEdge } from './edge-drain.js';
 import { EdgeLink } from './edge-link.js';
 import type { EdgeCommand, EdgeSetup } from './messages.js';
@@ -29,59 +22,18 @@ const link = new EdgeLink(parentPort);
 const setup = workerData as EdgeSetup;
 const { config, edge } = setup;
 const log = createLogger({ level: config.logLevel, thread: `edge-${edge}` });
-const rings = new Rings(setup.rings);
-const counters = new Counters(setup.counters, edge);
-const allCounters = countersOfAll(setup.counters);
-
-const broker = new EdgeBroker({
-  edge,
-  rings,
-  wakes: new Wakes(setup.wakes, rings),
-  counters,
-  directory: { resolve: (name, create) => link.ask('resolve', { name, create }) },
-  writeBytesMax: config.writeBytesMax,
-  pageBytesMax: config.pageBytesMax,
-  heartbeatIntervalMs: config.heartbeatIntervalMs,
-  durable:
-    setup.logStatus === null
-      ? null
-      : {
-          status: new LogStatus(setup.logStatus),
-          replay: {
-            read: (stream, afterSeq, bytesMax) =>
-              link.ask('replay', { stream: handleOf(stream), afterSeq, bytesMax }),
-          },
-          replayCacheBytes: config.replayCacheBytes,
-        },
+const services = assembleEdge({
+  setup,
+  link,
+  log,
   now: Date.now,
   random: Math.random,
   defer: setImmediate,
 });
+const { broker, counters } = services;
 
-const services: EdgeServices = {
-  broker,
-  coordinator: {
-    put: (name, json) => link.ask('put', { name, config: json }),
-    close: (name) => link.ask('close', { name }),
-    remove: (name) => link.ask('remove', { name }),
-    state: (name) => link.ask('state', { name }),
-    list: (options) => link.ask('list', options),
-    metrics: () => link.ask('metrics', {}),
-  },
-  config,
-  counters,
-  cors: new Cors(config.corsOrigins),
-  log,
-  batch: new FrameBatch(frameBytesMax(config)),
-  random: Math.random,
-  connections: {
-    count: () => allCounters.reduce((sum, block) => sum + block.get(Counter.connections), 0),
-    max: connectionsMax(config),
-  },
-  draining: false,
-};
-
-const app = createApp(services);
+const app = uWS.App();
+addRoutes(app, services);
 let listening: us_listen_socket | false = false;
 const delay = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
 delay.enable();
@@ -109,11 +61,6 @@ process.on('uncaughtException', (error) => {
   link.send({ kind: 'failed', message: error.message, stack: error.stack });
   stop();
 });
-
-/** A stream as it can be sent to another thread. */
-function handleOf({ slot, generation, epoch }: StreamHandle): StreamHandle {
-  return { slot, generation, epoch };
-}
 
 function listen(port: number): void {
   app.listen(config.host, port, (socket) => {

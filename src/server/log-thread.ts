@@ -1,44 +1,36 @@
 /**
- * The log thread as the main thread holds it: the directory's journal, and the way to a stream's number in the log.
+ * The log thread as the main thread holds it.
  */
 
 import { Worker } from 'node:worker_threads';
-import type { StreamRef } from '../broker/edge-stream.js';
-import type { Journal } from '../broker/journal.js';
-import { RequestError } from '../errors.js';
-import { LOG_FULL, LOG_HEALTHY, LogStatus } from '../ring/log-status.js';
+import { LogStatus } from '../ring/log-status.js';
 import type { LoggedStream } from '../storage/event-log.js';
-import type { AdoptedStream, LogCommand, LogMessage, LogSetup } from './log-messages.js';
+import { LogLine } from './log-line.js';
+import type { LogMessage, LogSetup } from './log-messages.js';
 
-export class LogThread implements Journal {
+export class LogThread extends LogLine {
   /** Resolves when the thread dies. */
   readonly failed: Promise<Error>;
 
   readonly #worker: Worker;
-  readonly #status: LogStatus;
-  readonly #logIds = new Map<string, number>();
-  /** What was asked and is not committed yet, by the id of the command. */
-  readonly #asked = new Map<number, (logId: number | null) => void>();
-  /** The newest of those about each name. */
-  readonly #unsettled = new Map<string, Promise<void>>();
-  #lastId = 0;
   #stopping: Promise<void> | null = null;
   #loaded: (streams: readonly LoggedStream[]) => void = () => undefined;
   #ended: () => void = () => undefined;
   #fail: (error: Error) => void = () => undefined;
 
   constructor(setup: LogSetup) {
-    this.#status = new LogStatus(setup.status);
-    this.failed = new Promise((resolve) => {
-      this.#fail = resolve;
-    });
-    this.#worker = new Worker(new URL('./log-worker.js', import.meta.url), {
+    const worker = new Worker(new URL('./log-worker.js', import.meta.url), {
       workerData: setup,
       name: 'log',
     });
-    this.#worker.on('message', (message: LogMessage) => this.#received(message));
-    this.#worker.on('error', (error) => this.#fail(error));
-    this.#worker.on('exit', (code) => {
+    super(new LogStatus(setup.status), (command) => worker.postMessage(command));
+    this.#worker = worker;
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    worker.on('message', (message: LogMessage) => this.#received(message));
+    worker.on('error', (error) => this.#fail(error));
+    worker.on('exit', (code) => {
       if (this.#stopping === null) this.#fail(new Error(`the log thread ended with code ${code}`));
     });
   }
@@ -56,45 +48,6 @@ export class LogThread implements Journal {
     return streams;
   }
 
-  /** Gives the log thread the slots of the streams that it loaded. */
-  adopt(streams: readonly { ref: StreamRef; logged: LoggedStream }[]): void {
-    const adopted: AdoptedStream[] = streams.map(({ ref, logged }) => {
-      this.#logIds.set(ref.epoch, logged.id);
-      const { slot, generation, epoch } = ref;
-      const ages = ref.config.retention.ageMs > 0;
-      return { handle: { slot, generation, epoch }, logId: logged.id, head: logged.head, ages };
-    });
-    this.#send({ kind: 'adopt', streams: adopted });
-  }
-
-  /** A stream's number in the log; undefined when it is gone. */
-  logIdOf(epoch: string): number | undefined {
-    return this.#logIds.get(epoch);
-  }
-
-  created({ name, slot, generation, epoch, config }: StreamRef): void {
-    const handle = { slot, generation, epoch };
-    this.#ask(name, (id) => ({ kind: 'create', id, handle, stream: { name, epoch, config } })).then((logId) =>
-      this.#logIds.set(epoch, logId as number),
-    );
-  }
-
-  closed({ name, slot }: StreamRef): void {
-    void this.#ask(name, (id) => ({ kind: 'close', id, slot }));
-  }
-
-  removed({ name, slot, epoch }: StreamRef): void {
-    this.#logIds.delete(epoch);
-    void this.#ask(name, (id) => ({ kind: 'remove', id, slot }));
-  }
-
-  settled(name: string): Promise<void> | void {
-    const unsettled = this.#unsettled.get(name);
-    if (unsettled === undefined || this.#status.fault === LOG_HEALTHY) return unsettled;
-    const code = this.#status.fault === LOG_FULL ? 'log_full' : 'log_unavailable';
-    throw new RequestError(code, undefined, {}, { 'Retry-After': '1' });
-  }
-
   /** Commits what is there and ends the thread. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
@@ -105,24 +58,9 @@ export class LogThread implements Journal {
     const ended = new Promise<void>((resolve) => {
       this.#ended = resolve;
     });
-    this.#send({ kind: 'stop' });
+    this.#worker.postMessage({ kind: 'stop' });
     await Promise.race([ended, this.failed]);
     await this.#worker.terminate();
-  }
-
-  #ask(name: string, command: (id: number) => LogCommand): Promise<number | null> {
-    const id = ++this.#lastId;
-    const done = new Promise<number | null>((resolve) => this.#asked.set(id, resolve));
-    const settled = done.then(() => {
-      if (this.#unsettled.get(name) === settled) this.#unsettled.delete(name);
-    });
-    this.#unsettled.set(name, settled);
-    this.#send(command(id));
-    return done;
-  }
-
-  #send(command: LogCommand): void {
-    this.#worker.postMessage(command);
   }
 
   #received(message: LogMessage): void {
@@ -130,9 +68,7 @@ export class LogThread implements Journal {
       case 'loaded':
         return this.#loaded(message.streams);
       case 'done':
-        this.#asked.get(message.id)?.(message.logId);
-        this.#asked.delete(message.id);
-        return;
+        return this.done(message);
       case 'stopped':
         return this.#ended();
     }

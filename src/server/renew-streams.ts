@@ -3,12 +3,15 @@
  * before are refused as `epoch_changed`, which is true, and no id is given to a second event (I3).
  */
 
-import { randomBytes } from 'node:crypto';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { EventLog, LoggedStream } from '../storage/event-log.js';
 
 /** @returns the streams as they are now, all of it on the disk. */
-export async function renewStreams(log: EventLog, streams: readonly LoggedStream[]): Promise<LoggedStream[]> {
+export async function renewStreams(
+  log: EventLog,
+  streams: readonly LoggedStream[],
+  randomBytes: (count: number) => Uint8Array,
+): Promise<LoggedStream[]> {
   const renewed = streams.map((stream): LoggedStream => {
     const { name, config, closed } = stream;
     const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));

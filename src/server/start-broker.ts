@@ -3,8 +3,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { Directory } from '../broker/directory.js';
-import { type Journal, NO_JOURNAL } from '../broker/journal.js';
+import { NO_JOURNAL } from '../broker/journal.js';
 import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
@@ -12,6 +11,7 @@ import { countersOfAll, createCounters } from '../ring/counters.js';
 import { createRings, Rings } from '../ring/rings.js';
 import { createWakes, Wakes } from '../ring/wake-queue.js';
 import { Coordinator } from './coordinator.js';
+import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { claimPort } from './free-port.js';
@@ -53,7 +53,14 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
           logger,
         });
   const journal = durability?.log ?? NO_JOURNAL;
-  const directory = createDirectory(config, rings, new Wakes(buffers.wakes, rings), journal);
+  const directory = createDirectory({
+    config,
+    rings,
+    wakes: new Wakes(buffers.wakes, rings),
+    journal,
+    now: Date.now,
+    randomBytes,
+  });
   const threads: EdgeThread[] = [];
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
@@ -103,27 +110,4 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
       await stop();
     },
   };
-}
-
-function createDirectory(config: Config, rings: Rings, wakes: Wakes, journal: Journal): Directory {
-  return new Directory({
-    rings,
-    wakes,
-    journal,
-    ringBytes: config.dataDir === null ? 0 : config.ringBytes,
-    defaults: {
-      retention: {
-        events: config.retentionEvents,
-        bytes: config.retentionBytes,
-        ageMs: config.retentionAgeMs,
-      },
-      overflow: config.overflow,
-      ttlMs: config.ttlMs,
-    },
-    streamBytesMax: config.streamBytesMax,
-    publishBytesMax: config.bodyBytesMax,
-    autoCreate: config.autoCreate,
-    now: Date.now,
-    randomBytes,
-  });
 }

@@ -2,7 +2,7 @@
  * The routes of one edge: which path and method goes where, and what is said where nothing is (contract 8).
  */
 
-import uWS, { type HttpRequest, type HttpResponse, type TemplatedApp } from 'uWebSockets.js';
+import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
@@ -44,9 +44,8 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
 type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
 type NamedHandler = (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void;
 
-/** Builds the app of one edge; it listens when it is told to. */
-export function createApp(edge: EdgeServices): TemplatedApp {
-  const app = uWS.App();
+/** Gives an app, which need not listen yet, the routes of one edge. */
+export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   // What operators look at answers even when there are too many connections.
   const always =
     (handler: Handler, { mayBeHead } = { mayBeHead: false }) =>
@@ -91,7 +90,6 @@ export function createApp(edge: EdgeServices): TemplatedApp {
   app.any('/*', route(refusePath, { mayBeHead: true }));
 
   app.filter((_res, change) => countConnection(edge, change as number));
-  return app;
 }
 
 function countConnection({ counters }: EdgeServices, change: number): void {

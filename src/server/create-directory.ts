@@ -1,0 +1,31 @@
+/**
+ * The directory as the settings want it.
+ */
+
+import { Directory, type DirectoryOptions } from '../broker/directory.js';
+import type { Config } from '../config/schema.js';
+
+export function createDirectory({
+  config,
+  ...parts
+}: { readonly config: Config } & Pick<
+  DirectoryOptions,
+  'rings' | 'wakes' | 'journal' | 'now' | 'randomBytes'
+>): Directory {
+  return new Directory({
+    ...parts,
+    ringBytes: config.dataDir === null ? 0 : config.ringBytes,
+    defaults: {
+      retention: {
+        events: config.retentionEvents,
+        bytes: config.retentionBytes,
+        ageMs: config.retentionAgeMs,
+      },
+      overflow: config.overflow,
+      ttlMs: config.ttlMs,
+    },
+    streamBytesMax: config.streamBytesMax,
+    publishBytesMax: config.bodyBytesMax,
+    autoCreate: config.autoCreate,
+  });
+}

@@ -1,0 +1,87 @@
+/**
+ * Puts an edge together from what its thread was started with: the broker of this edge, and what its routes work with.
+ * Sockets, clocks, chance and the loop are handed in.
+ */
+
+import { EdgeBroker, type EdgeBrokerOptions } from '../broker/edge-broker.js';
+import { FrameBatch } from '../core/sse-frame.js';
+import type { Logger } from '../log.js';
+import { Counter, Counters, countersOfAll } from '../ring/counters.js';
+import { LogStatus } from '../ring/log-status.js';
+import { Rings, type StreamHandle } from '../ring/rings.js';
+import { Wakes } from '../ring/wake-queue.js';
+import { Cors } from '../transport/cors.js';
+import type { EdgeServices } from '../transport/edge-services.js';
+import { connectionsMax, frameBytesMax } from './bounds.js';
+import type { EdgeLink } from './edge-link.js';
+import type { EdgeSetup } from './messages.js';
+
+export interface EdgeParts extends Pick<EdgeBrokerOptions, 'now' | 'random' | 'defer'> {
+  readonly setup: EdgeSetup;
+  /** The way to the coordinator. */
+  readonly link: EdgeLink;
+  readonly log: Logger;
+}
+
+export function assembleEdge(parts: EdgeParts): EdgeServices {
+  const { setup, link, log, random } = parts;
+  const { config, edge } = setup;
+  const counters = new Counters(setup.counters, edge);
+  const allCounters = countersOfAll(setup.counters);
+  return {
+    broker: assembleBroker(parts, counters),
+    coordinator: {
+      put: (name, json) => link.ask('put', { name, config: json }),
+      close: (name) => link.ask('close', { name }),
+      remove: (name) => link.ask('remove', { name }),
+      state: (name) => link.ask('state', { name }),
+      list: (options) => link.ask('list', options),
+      metrics: () => link.ask('metrics', {}),
+    },
+    config,
+    counters,
+    cors: new Cors(config.corsOrigins),
+    log,
+    batch: new FrameBatch(frameBytesMax(config)),
+    random,
+    connections: {
+      count: () => allCounters.reduce((sum, block) => sum + block.get(Counter.connections), 0),
+      max: connectionsMax(config),
+    },
+    draining: false,
+  };
+}
+
+function assembleBroker({ setup, link, now, random, defer }: EdgeParts, counters: Counters): EdgeBroker {
+  const { config, edge } = setup;
+  const rings = new Rings(setup.rings);
+  return new EdgeBroker({
+    edge,
+    rings,
+    wakes: new Wakes(setup.wakes, rings),
+    counters,
+    directory: { resolve: (name, create) => link.ask('resolve', { name, create }) },
+    writeBytesMax: config.writeBytesMax,
+    pageBytesMax: config.pageBytesMax,
+    heartbeatIntervalMs: config.heartbeatIntervalMs,
+    durable:
+      setup.logStatus === null
+        ? null
+        : {
+            status: new LogStatus(setup.logStatus),
+            replay: {
+              read: (stream, afterSeq, bytesMax) =>
+                link.ask('replay', { stream: handleOf(stream), afterSeq, bytesMax }),
+            },
+            replayCacheBytes: config.replayCacheBytes,
+          },
+    now,
+    random,
+    defer,
+  });
+}
+
+/** A stream as it can be sent to another thread. */
+function handleOf({ slot, generation, epoch }: StreamHandle): StreamHandle {
+  return { slot, generation, epoch };
+}
