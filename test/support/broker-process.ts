@@ -16,7 +16,21 @@ export interface Exit {
   signal: NodeJS.Signals | null;
 }
 
+/** How a broker is started, beside its flags. */
+export interface LaunchOptions {
+  flags: readonly string[];
+  /** Added to the environment. */
+  env?: Readonly<Record<string, string>>;
+  /** Flags of Node, before the program. */
+  nodeFlags?: readonly string[];
+  /** Who it runs as; only root can say. */
+  uid?: number;
+  /** How long it may take until it listens. */
+  deadlineMs?: number;
+}
+
 const ERROR_LEVEL = 50;
+const DEFAULT_FLAGS = { '--port': '0', '--host': '127.0.0.1', '--drain-ms': '100' };
 
 /** Brokers that outlive their test file would hold ports and memory: none does, however the file ends. */
 const running = new Set<ChildProcess>();
@@ -33,15 +47,22 @@ export class BrokerProcess {
   readonly exited: Promise<Exit>;
 
   readonly #child: ChildProcess;
-  readonly #flags: readonly string[];
+  readonly #options: LaunchOptions;
+  readonly #listening: Promise<number>;
   #port = 0;
   #partialLine = '';
   #settleListening: (port: number) => void = () => {};
 
-  private constructor(flags: readonly string[]) {
-    this.#flags = flags;
-    this.#child = spawn(process.execPath, [MAIN_FILE, 'serve', ...flags], {
+  private constructor(options: LaunchOptions) {
+    this.#options = options;
+    const { flags, env, nodeFlags = [], uid } = options;
+    this.#child = spawn(process.execPath, [...nodeFlags, MAIN_FILE, 'serve', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
+      ...(uid === undefined ? {} : { uid }),
+    });
+    this.#listening = new Promise((resolve) => {
+      this.#settleListening = resolve;
     });
     running.add(this.#child);
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => this.#readLog(text));
@@ -57,23 +78,38 @@ export class BrokerProcess {
   }
 
   /** Starts `serve` on a free port of the loopback; resolves when it listens. Flags given here win over the defaults. */
-  static async start(...flags: string[]): Promise<BrokerProcess> {
-    const withDefaults = [...flags];
-    const defaults = { '--port': '0', '--host': '127.0.0.1', '--drain-ms': '100' };
-    for (const [flag, value] of Object.entries(defaults)) {
-      if (!flags.includes(flag)) withDefaults.push(flag, value);
-    }
-    const broker = new BrokerProcess(withDefaults);
-    const listening = new Promise<number>((resolve) => {
-      broker.#settleListening = resolve;
-    });
+  static start(...flags: string[]): Promise<BrokerProcess> {
+    return BrokerProcess.launch({ flags });
+  }
+
+  /** Like `start`. Whatever the failure, no process is left behind. */
+  static async launch(options: LaunchOptions): Promise<BrokerProcess> {
+    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags) });
     const failed = broker.exited.then(({ code }) => {
       throw new Error(
         `the broker ended (${code}) before it listened: ${broker.stderr}${JSON.stringify(broker.log)}`,
       );
     });
-    broker.#port = await withDeadline('the broker to listen', Promise.race([listening, failed]));
-    return broker;
+    try {
+      const listening = Promise.race([broker.#listening, failed]);
+      broker.#port = await withDeadline('the broker to listen', listening, options.deadlineMs);
+      return broker;
+    } catch (error) {
+      await broker.kill();
+      throw error;
+    }
+  }
+
+  /** Starts a broker that will not come up; resolves when it has ended, and fails if it listens. */
+  static async launchInVain(options: LaunchOptions): Promise<{ exit: Exit; stderr: string }> {
+    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags) });
+    try {
+      const listens = broker.#listening.then((port) => assert.fail(`it listens on port ${port}`));
+      const exit = await withDeadline('the broker to end', Promise.race([broker.exited, listens]));
+      return { exit, stderr: broker.stderr };
+    } finally {
+      if (broker.isRunning) await broker.kill();
+    }
   }
 
   get port(): number {
@@ -117,9 +153,9 @@ export class BrokerProcess {
   /** A new process with the same flags on the same port, after this one ended. */
   async startAgain(): Promise<BrokerProcess> {
     assert.ok(!this.isRunning, 'two brokers cannot have one port');
-    const flags = [...this.#flags];
+    const flags = [...this.#options.flags];
     flags[flags.indexOf('--port') + 1] = String(this.#port);
-    return BrokerProcess.start(...flags);
+    return BrokerProcess.launch({ ...this.#options, flags });
   }
 
   /** Resident memory now, in bytes. */
@@ -144,6 +180,14 @@ export class BrokerProcess {
       if (line.msg === 'listening') this.#settleListening(Number(line.port));
     }
   }
+}
+
+function withDefaults(flags: readonly string[]): string[] {
+  const all = [...flags];
+  for (const [flag, value] of Object.entries(DEFAULT_FLAGS)) {
+    if (!flags.includes(flag)) all.push(flag, value);
+  }
+  return all;
 }
 
 export interface SuiteBroker {
