@@ -26,10 +26,14 @@ export interface BrokerProcess {
 
 /**
  * Starts `mainFile serve` (null: this checkout's build), pinned to `core` with all its threads unless that is
- * null. Rejects, with the log's end in the message, if it does not say that it listens.
+ * null, with more flags. Rejects, with the log's end in the message, if it does not say that it listens.
  */
-export async function startBroker(mainFile: string | null, core: number | null): Promise<BrokerProcess> {
-  const broker = [process.execPath, mainFile ?? THIS_BUILD, 'serve', ...FLAGS];
+export async function startBroker(
+  mainFile: string | null,
+  core: number | null,
+  flags: readonly string[],
+): Promise<BrokerProcess> {
+  const broker = [process.execPath, mainFile ?? THIS_BUILD, 'serve', ...FLAGS, ...flags];
   // taskset becomes the command that it runs, so the process id is the broker's.
   const [program = '', ...args] = core === null ? broker : ['taskset', '-c', String(core), ...broker];
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -8,8 +8,14 @@ import { fileURLToPath } from 'node:url';
 const SOURCE = fileURLToPath(new URL('../../native-bench/load/load.c', import.meta.url));
 const BINARY = fileURLToPath(new URL('./load', import.meta.url));
 
+/** The least of nice(1). */
+const YIELDS = 19;
+
 /** `load.c` verifies before it prints; see its `usage()` for modes and options. */
-export type LoadMode = 'send' | 'publish' | 'fanout' | 'storm' | 'idle';
+export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | HeldMode;
+
+/** Those that go on until they are told to end. */
+export type HeldMode = 'idle' | 'storms';
 
 /** Option names without the dashes: `{ 'duration-ms': 3000 }`. Undefined ones are left out. */
 export type LoadOptions = Readonly<Record<string, number | string | undefined>>;
@@ -17,11 +23,15 @@ export type LoadOptions = Readonly<Record<string, number | string | undefined>>;
 /** The line of JSON that a run printed. */
 export type LoadReport = Readonly<Record<string, number | string>>;
 
-/** Connections that stand until released. */
+/** A load that goes on until it is released. */
 export interface HeldLoad {
+  /** What it said when it stood. */
   readonly report: LoadReport;
-  /** Ends them. Rejects if one of them had broken, or had been sent what it should not have got. */
-  release(): Promise<void>;
+  /**
+   * Ends it; resolves with what it says last, null if nothing. Rejects if one of its connections had broken, or had
+   * been sent what it should not have got.
+   */
+  release(): Promise<LoadReport | null>;
 }
 
 /** The load could not be run, or its verification failed: a gap, a duplicate, a refusal, a timeout. */
@@ -56,16 +66,24 @@ export async function runLoad(mode: LoadMode, options: LoadOptions): Promise<Loa
   return parseReport(output, mode);
 }
 
-/** Opens idle subscribers and resolves when all of them stand. Rejects with LoadError. */
-export async function holdLoad(options: LoadOptions): Promise<HeldLoad> {
-  const child = start('idle', options);
-  const end = ended(child, 'idle');
-  const [line] = await Promise.race([once(createInterface(child.stdout), 'line'), end.then(() => [''])]);
+/** Starts a load that goes on, and resolves when it stands. Rejects with LoadError. */
+export async function holdLoad(mode: HeldMode, options: LoadOptions): Promise<HeldLoad> {
+  const child = start(mode, options);
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  const end = ended(child, mode);
+  const nextLine = async (): Promise<string | null> => {
+    const { value, done } = await lines.next();
+    return done ? null : value;
+  };
+  const line = await nextLine();
+  if (line === null) await end;
   return {
-    report: parseReport(line as string, 'idle'),
+    report: parseReport(line ?? '', mode),
     async release() {
       child.stdin.end();
+      const last = await nextLine();
       await end;
+      return last === null ? null : parseReport(last, mode);
     },
   };
 }
@@ -85,7 +103,9 @@ function start(mode: LoadMode, options: LoadOptions): ChildProcessWithoutNullStr
   const args = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, String(value)],
   );
-  return spawn(BINARY, [mode, ...args]);
+  // The storms are there to be in the server's way, not in that of the load that is measured beside them.
+  const program = mode === 'storms' ? ['nice', '-n', String(YIELDS), BINARY] : [BINARY];
+  return spawn(program[0] as string, [...program.slice(1), mode, ...args]);
 }
 
 async function ended(child: ChildProcessWithoutNullStreams, mode: LoadMode): Promise<void> {

@@ -1,19 +1,31 @@
 import { writeFileSync } from 'node:fs';
-import { startBroker } from './broker-process.js';
+import { Brokers } from './brokers.js';
 import { chooseCores } from './cores.js';
 import { describeEnvironment } from './environment.js';
 import { compileLoadClient } from './load-client.js';
 import { type Result, resultOf } from './result.js';
 import { measureInRounds } from './rounds.js';
+import { durableBatches, durablePublish } from './scenarios/durable-publish.js';
 import { fanOutFromMany, fanOutFromOne } from './scenarios/fan-out.js';
 import { idle } from './scenarios/idle.js';
+import { liveInStorm } from './scenarios/live-in-storm.js';
 import { publish } from './scenarios/publish.js';
+import { replayFromLog } from './scenarios/replay.js';
 import type { Bench, Sample, Scenario } from './scenarios/scenario.js';
 import { storm } from './scenarios/storm.js';
 import { type Command, parseCommand, USAGE, UsageError } from './settings.js';
 import { formatTable } from './table.js';
 
-const SCENARIOS: readonly Scenario[] = [fanOutFromOne, fanOutFromMany, storm, publish, idle];
+const DURABLE_SCENARIOS: readonly Scenario[] = [durablePublish, durableBatches, replayFromLog, liveInStorm];
+
+const SCENARIOS: readonly Scenario[] = [
+  fanOutFromOne,
+  fanOutFromMany,
+  storm,
+  publish,
+  ...DURABLE_SCENARIOS,
+  idle,
+];
 
 async function main(argv: readonly string[]): Promise<void> {
   const command = parseCommand(argv);
@@ -44,31 +56,41 @@ async function measure(command: Command, scenarios: readonly Scenario[]): Promis
   const { settings } = command;
   const environment = describeEnvironment();
   const cores = chooseCores();
-  const startFreshBroker = () => startBroker(command.brokerFile, cores?.server ?? null);
-  const broker = await startFreshBroker();
-  const bench: Bench = { settings, cores, broker, startFreshBroker };
+  const brokers = new Brokers({
+    mainFile: command.brokerFile,
+    core: cores?.server ?? null,
+    dataParent: command.dataParent,
+  });
+  const bench: Bench = { settings, cores, brokers };
   try {
-    await warmUp(bench);
+    await warmUp(bench, scenarios);
     const measured = await measureInRounds(bench, scenarios, showProgress);
     return resultOf(environment, settings, cores !== null, measured);
   } catch (cause) {
-    const message = `no result: ${(cause as Error).message}\nthe broker's last lines:\n${broker.logTail()}`;
+    const message = `no result: ${(cause as Error).message}\nthe brokers' last lines:\n${brokers.logTails()}`;
     throw new Error(message, { cause });
   } finally {
-    await broker.stop();
+    await brokers.stop();
   }
 }
 
 /** The compiler inside Node is done with the hot paths before the first clock starts. */
-async function warmUp(bench: Bench): Promise<void> {
+async function warmUp(bench: Bench, scenarios: readonly Scenario[]): Promise<void> {
   if (bench.settings.warmUpMs === 0) return;
   const settings = { ...bench.settings, durationMs: bench.settings.warmUpMs };
-  for (const scenario of [fanOutFromMany, storm]) await scenario.measure({ ...bench, settings });
+  const isDurable = (scenario: Scenario) => DURABLE_SCENARIOS.includes(scenario);
+  const warming = [
+    ...(scenarios.every(isDurable) ? [] : [fanOutFromMany, storm]),
+    ...scenarios.filter(isDurable),
+  ];
+  for (const scenario of warming) await scenario.measure({ ...bench, settings });
 }
+
+const NAME_WIDTH = 18;
 
 function showProgress(scenario: Scenario, sample: Sample, round: number): void {
   const value = Math.round(sample.value).toLocaleString('en');
-  process.stderr.write(`round ${round}  ${scenario.name.padEnd(10)}  ${value} ${scenario.unit}\n`);
+  process.stderr.write(`round ${round}  ${scenario.name.padEnd(NAME_WIDTH)}  ${value} ${scenario.unit}\n`);
 }
 
 function explain(error: unknown): number {

@@ -7,6 +7,9 @@ import { type Spread, spreadOf } from './statistics.js';
 /** With less than this share of a core used, the server was not what limited the rate. */
 const SERVER_BOUND = 0.9;
 
+/** A bound for the ratio, or for the value itself. */
+export type ResultTarget = { readonly kind: 'atLeast' | 'atMost' | 'amount'; readonly bound: number };
+
 export type Verdict = 'pass' | 'miss' | '-';
 
 /** What a bench found. Its JSON is the file of `--json`. */
@@ -21,10 +24,11 @@ export interface ScenarioResult {
   readonly doc: string;
   readonly unit: string;
   readonly spread: Spread;
-  /** Multiples of the baseline's rate, and of its rate per second of processor time; null: not held to it. */
+  /** Multiples of what `of` measures, and of that per second of processor time; null: not held to it, or no rate. */
   readonly ratio: Spread | null;
   readonly ratioPerCpu: Spread | null;
-  readonly target: Target | null;
+  readonly of: string | null;
+  readonly target: ResultTarget | null;
   readonly verdict: Verdict;
   /** Shares of one core while the clock ran; null if that was not watched. */
   readonly serverCpu: number | null;
@@ -52,8 +56,9 @@ export function resultOf(
 function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boolean): ScenarioResult {
   const { name, doc, unit, target } = scenario;
   const spread = spreadOf(samples.map((sample) => sample.value));
-  const ratio = ratios.length > 0 ? spreadOf(ratios.map(({ rate }) => rate)) : null;
-  const ratioPerCpu = ratios.length > 0 ? spreadOf(ratios.map(({ perCpu }) => perCpu)) : null;
+  const ratio = ratios.length > 0 ? spreadOf(ratios.map(({ value }) => value)) : null;
+  const perCpu = ratios.flatMap((each) => each.perCpu ?? []);
+  const ratioPerCpu = perCpu.length > 0 ? spreadOf(perCpu) : null;
   // What is idle has no processor time worth a column.
   const isRate = unit.endsWith('/s');
   const serverCpu = isRate ? medianOf(samples, 'serverCpu') : null;
@@ -64,7 +69,8 @@ function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boole
     spread,
     ratio,
     ratioPerCpu,
-    target,
+    of: target === null || target.kind === 'amount' ? null : target.of.name,
+    target: targetOf(target),
     verdict: judged ? verdictOf(target, spread, ratio) : '-',
     serverCpu,
     loadCpu: isRate ? medianOf(samples, 'loadCpu') : null,
@@ -75,10 +81,18 @@ function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boole
   };
 }
 
+function targetOf(target: Target | null): ResultTarget | null {
+  if (target === null) return null;
+  const { kind } = target;
+  return { kind, bound: kind === 'amount' ? target.atMost : target.times };
+}
+
 function verdictOf(target: Target | null, spread: Spread, ratio: Spread | null): Verdict {
   if (target === null) return '-';
   if (target.kind === 'amount') return spread.median <= target.atMost ? 'pass' : 'miss';
-  return ratio !== null && ratio.median >= target.atLeast ? 'pass' : 'miss';
+  if (ratio === null) return 'miss';
+  const isMet = target.kind === 'atLeast' ? ratio.median >= target.times : ratio.median <= target.times;
+  return isMet ? 'pass' : 'miss';
 }
 
 function medianOf(samples: readonly Sample[], field: string): number | null {

@@ -1,63 +1,70 @@
 import { numberOf } from './load-client.js';
 import type { Bench, Sample, Scenario } from './scenarios/scenario.js';
-import { baseline } from './scenarios/send.js';
 
 /** All samples of a scenario, in the order of the rounds. */
 export interface Measured {
   readonly scenario: Scenario;
-  readonly samples: readonly Sample[];
-  /** Each sample as a multiple of the baseline around it; empty if it is not held to the baseline. */
-  readonly ratios: readonly Ratio[];
+  readonly samples: Sample[];
+  /** Each sample as a multiple of what was measured beside it; empty if it is not held to another scenario. */
+  readonly ratios: Ratio[];
 }
 
 export interface Ratio {
-  /** Of the rates as they were. */
-  readonly rate: number;
-  /** Of the rates per second of the server's processor time: what stays when others use the core as well. */
-  readonly perCpu: number;
+  /** Of the values as they were. */
+  readonly value: number;
+  /** Of rates per second of the server's processor time: what stays when others use the core as well. */
+  readonly perCpu: number | null;
 }
 
 /**
- * Measures everything in rounds, so that a machine whose speed drifts does so for all. What is held to the
- * baseline is divided by the mean of one baseline just before and one just after it.
+ * Measures everything in rounds, so that a machine whose speed drifts does so for all. What is held to another
+ * scenario is divided by the mean of one measurement of that just before and one just after it.
  */
 export async function measureInRounds(
   bench: Bench,
   scenarios: readonly Scenario[],
   onSample: (scenario: Scenario, sample: Sample, round: number) => void,
 ): Promise<Measured[]> {
-  const baselines: Sample[] = [];
-  const measured = scenarios.map(notMeasured);
-
+  const measured = new Map<Scenario, Measured>();
   for (let round = 1; round <= bench.settings.runs; round++) {
     const measure = async (scenario: Scenario): Promise<Sample> => {
       const sample = await scenario.measure(bench);
+      entryOf(measured, scenario).samples.push(sample);
       onSample(scenario, sample, round);
       return sample;
     };
-    let before = await measure(baseline);
-    baselines.push(before);
-    for (const { scenario, samples, ratios } of measured) {
+    let last: { reference: Scenario; sample: Sample } | null = null;
+    for (const scenario of scenarios) {
+      const reference = referenceOf(scenario);
+      if (reference === null) {
+        await measure(scenario);
+        continue;
+      }
+      // What came after the one before stands just before this one.
+      const before: Sample = last?.reference === reference ? last.sample : await measure(reference);
       const sample = await measure(scenario);
-      samples.push(sample);
-      if (scenario.target?.kind !== 'baselines') continue;
-      const after = await measure(baseline);
-      baselines.push(after);
-      ratios.push(ratioOf(sample, before, after));
-      before = after;
+      const after = await measure(reference);
+      entryOf(measured, scenario).ratios.push(ratioOf(scenario, sample, [before, after]));
+      last = { reference, sample: after };
     }
   }
-  return [{ scenario: baseline, samples: baselines, ratios: [] }, ...measured];
+  return [...measured.values()];
 }
 
-function ratioOf(sample: Sample, before: Sample, after: Sample): Ratio {
+function referenceOf({ target }: Scenario): Scenario | null {
+  return target === null || target.kind === 'amount' ? null : target.of;
+}
+
+function entryOf(measured: Map<Scenario, Measured>, scenario: Scenario): Measured {
+  let entry = measured.get(scenario);
+  if (entry === undefined) measured.set(scenario, (entry = { scenario, samples: [], ratios: [] }));
+  return entry;
+}
+
+function ratioOf({ unit }: Scenario, sample: Sample, [before, after]: readonly [Sample, Sample]): Ratio {
   const perCpu = ({ value, report }: Sample) => value / numberOf(report, 'serverCpu');
   return {
-    rate: (2 * sample.value) / (before.value + after.value),
-    perCpu: (2 * perCpu(sample)) / (perCpu(before) + perCpu(after)),
+    value: (2 * sample.value) / (before.value + after.value),
+    perCpu: unit.endsWith('/s') ? (2 * perCpu(sample)) / (perCpu(before) + perCpu(after)) : null,
   };
-}
-
-function notMeasured(scenario: Scenario): { scenario: Scenario; samples: Sample[]; ratios: Ratio[] } {
-  return { scenario, samples: [], ratios: [] };
 }

@@ -10,6 +10,17 @@ export interface Settings {
   readonly stormEvents: number;
   readonly stormTimes: number;
   readonly idleSubscribers: number;
+  readonly durablePublishers: number;
+  readonly batchEvents: number;
+  /** Those who replay a log side by side, and how far they are behind. */
+  readonly replaySubscribers: number;
+  readonly replayEvents: number;
+  /** Those who come back to a log while others watch a stream live. */
+  readonly surgeSubscribers: number;
+  readonly surgeEvents: number;
+  readonly liveSubscribers: number;
+  /** Publishes a second. */
+  readonly liveRate: number;
   readonly eventBytes: number;
   /** Whether the sizes are those that the targets are stated for. */
   readonly judged: boolean;
@@ -23,6 +34,8 @@ export interface Command {
   readonly jsonFile: string | null;
   /** The entry of the broker's build; null: of this checkout. */
   readonly brokerFile: string | null;
+  /** Where durable brokers of the bench keep their data while it runs; null: the system's place for temporary files. */
+  readonly dataParent: string | null;
   readonly compileOnly: boolean;
   readonly help: boolean;
 }
@@ -36,6 +49,14 @@ const FULL: Settings = {
   stormEvents: 1000,
   stormTimes: 5,
   idleSubscribers: 15_000,
+  durablePublishers: 64,
+  batchEvents: 100,
+  replaySubscribers: 200,
+  replayEvents: 50_000,
+  surgeSubscribers: 2000,
+  surgeEvents: 10_000,
+  liveSubscribers: 100,
+  liveRate: 250,
   eventBytes: 100,
   judged: true,
 };
@@ -52,6 +73,12 @@ const SMOKE: Settings = {
   stormEvents: 200,
   stormTimes: 2,
   idleSubscribers: 200,
+  durablePublishers: 8,
+  replaySubscribers: 20,
+  replayEvents: 3000,
+  surgeSubscribers: 100,
+  surgeEvents: 1000,
+  liveSubscribers: 20,
   judged: false,
 };
 
@@ -66,6 +93,7 @@ export const USAGE = `usage: npm run bench [-- OPTION...]
   --only A,B       only these scenarios
   --json FILE      write everything that was measured
   --broker FILE    measure another build of the broker (its main.js)
+  --data DIR       put the durable brokers' data there; the disk decides what a commit takes
   --compile        only compile the load client and print where it is
   --help           this text
 `;
@@ -88,6 +116,7 @@ export function parseCommand(argv: readonly string[]): Command {
     only: values.only?.split(',') ?? [],
     jsonFile: values.json ?? null,
     brokerFile: values.broker ?? null,
+    dataParent: values.data ?? null,
     compileOnly: values.compile ?? false,
     help: values.help ?? false,
   };
@@ -105,6 +134,7 @@ function parseOptions(argv: readonly string[]) {
         only: { type: 'string' },
         json: { type: 'string' },
         broker: { type: 'string' },
+        data: { type: 'string' },
         compile: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
       },

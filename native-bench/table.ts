@@ -1,5 +1,4 @@
-import type { Result, ScenarioResult } from './result.js';
-import type { Target } from './scenarios/scenario.js';
+import type { Result, ResultTarget, ScenarioResult } from './result.js';
 
 interface Column {
   readonly heading: string;
@@ -13,7 +12,8 @@ const COLUMNS: readonly Column[] = [
   { heading: 'min', align: 'right', cell: (r) => whole(r.spread.min) },
   { heading: 'max', align: 'right', cell: (r) => whole(r.spread.max) },
   { heading: '', align: 'left', cell: (r) => r.unit },
-  { heading: 'x send', align: 'right', cell: (r) => r.ratio?.median.toFixed(2) ?? '' },
+  { heading: 'times', align: 'right', cell: (r) => r.ratio?.median.toFixed(2) ?? '' },
+  { heading: 'of', align: 'left', cell: (r) => r.of ?? '' },
   { heading: 'per CPU', align: 'right', cell: (r) => r.ratioPerCpu?.median.toFixed(2) ?? '' },
   { heading: 'target', align: 'right', cell: (r) => targetText(r.target) },
   { heading: '', align: 'left', cell: (r) => r.verdict },
@@ -49,9 +49,10 @@ function layOut(column: Column, results: readonly ScenarioResult[]): string[] {
   return cells.map((cell) => (column.align === 'left' ? cell.padEnd(width) : cell.padStart(width)));
 }
 
-function targetText(target: Target | null): string {
+function targetText(target: ResultTarget | null): string {
   if (target === null) return '';
-  return target.kind === 'baselines' ? `>= ${target.atLeast} x` : `<= ${whole(target.atMost)}`;
+  if (target.kind === 'amount') return `<= ${whole(target.bound)}`;
+  return `${target.kind === 'atLeast' ? '>=' : '<='} ${Number(target.bound.toFixed(2))} x`;
 }
 
 function percent(share: number | null): string {

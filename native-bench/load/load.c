@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -50,10 +51,11 @@ enum {
 static struct {
   const char *stream;
   long port, server_pid, cpu, sender_cpu;
-  long subscribers, publishers, events, event_bytes, batch, duration_ms, times;
+  long subscribers, publishers, events, event_bytes, batch, duration_ms, times, rate;
 } options = {
     .stream = "bench", .cpu = -1, .sender_cpu = -1, .subscribers = 500, .publishers = 1, .events = 1000,
     .event_bytes = 100, .batch = 1, .duration_ms = 3000, .times = 1,
+    .rate = 100,
 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -102,22 +104,25 @@ enum {
   BUCKETS = (65 - BUCKET_BITS) * BUCKETS_PER_POWER,
 };
 
-static struct {
+struct histogram {
   u64 count;
   u64 buckets[BUCKETS];
-} latencies;
+};
 
-static void record_latency(u64 ns) {
+static struct histogram publish_latencies, delivery_latencies;
+
+static void record_latency(struct histogram *latencies, u64 ns) {
   unsigned shift = ns < BUCKETS_PER_POWER ? 0 : 63 - BUCKET_BITS - (unsigned)__builtin_clzll(ns);
-  latencies.buckets[shift * BUCKETS_PER_POWER + (ns >> shift)]++;
-  latencies.count++;
+  latencies->buckets[shift * BUCKETS_PER_POWER + (ns >> shift)]++;
+  latencies->count++;
 }
 
 /* The upper bound of the bucket that holds the percentile, in microseconds. */
-static double latency_us(double percentile) {
-  u64 rank = (u64)((double)latencies.count * percentile / 100), seen = 0;
+static double latency_us(const struct histogram *latencies, double percentile) {
+  u64 rank = (u64)((double)latencies->count * percentile / 100), seen = 0;
+  if (rank == latencies->count) rank--; /* the longest */
   for (unsigned i = 0; i < BUCKETS; i++) {
-    seen += latencies.buckets[i];
+    seen += latencies->buckets[i];
     if (seen <= rank) continue;
     unsigned shift = i < 2 * BUCKETS_PER_POWER ? 0 : i / BUCKETS_PER_POWER - 1;
     return (double)((u64)(i - shift * BUCKETS_PER_POWER + 1) << shift) / 1e3;
@@ -235,7 +240,7 @@ struct connection {
   struct cursor start;
 
   /* Publisher. */
-  u64 asked_ns;
+  u64 due_ns; /* when the request went out, or in an open loop should have gone out */
   u64 asked_after_seq;
   struct cursor answer;
 
@@ -263,6 +268,25 @@ static struct {
   struct cursor acked;
 } load;
 
+struct delivery {
+  u64 seq, at_ns;
+};
+
+/*
+ * An open loop publishes when it is time to, whether or not the server keeps up. What is late is counted from
+ * when it was due, so that a stall is seen in every event that it held up. Which event was due when is known
+ * from the answers; deliveries that come before theirs are kept until the end.
+ */
+static struct {
+  u64 events; /* 0: no open loop */
+  u64 *due_ns; /* of the events after load.start, in the order of their seqs */
+  struct delivery *deliveries;
+  u64 delivery_count;
+  u64 received_ns; /* of what is being read */
+  struct connection **idle; /* publishers that wait for the next event to be due */
+  long idle_count;
+} open_loop;
+
 /* Contract 4.3: the frame after `seq`, as the broker must send it. */
 static void write_frame(struct connection *c) {
   char id[ID_LINE_BYTES];
@@ -272,10 +296,16 @@ static void write_frame(struct connection *c) {
   memcpy(mempcpy(c->frame, id, c->id_length), load.frame_tail, load.frame_tail_length);
 }
 
+static void note_delivery(u64 seq) {
+  if (open_loop.delivery_count == open_loop.events * (u64)options.subscribers) fail("seq %llu is one too many", seq);
+  open_loop.deliveries[open_loop.delivery_count++] = (struct delivery){seq, open_loop.received_ns};
+}
+
 /* The frame that had to come has come: counts the id up where it stands. */
 static void expect_next(struct connection *c) {
   c->matched = 0;
   c->seq++;
+  if (open_loop.events > 0) note_delivery(c->seq);
   char *digit = c->frame + c->id_length - 2;
   while (*digit == '9') *digit-- = '0';
   if (*digit == '.') {
@@ -403,19 +433,26 @@ static void send_request(struct connection *c) {
   }
 }
 
-static void publish(struct connection *c) {
+static void publish(struct connection *c, u64 due_ns) {
   load.publishes++;
   load.asking++;
   c->asked_after_seq = load.acked.seq;
-  c->asked_ns = now_ns();
+  c->due_ns = due_ns;
   c->request = &load.publish;
   c->sent = 0;
   send_request(c);
 }
 
+static void note_publish(struct connection *c) {
+  u64 index = c->answer.seq - load.start.seq - 1;
+  if (index >= open_loop.events) fail("publisher %d: acknowledged seq %llu", c->index, c->answer.seq);
+  open_loop.due_ns[index] = c->due_ns;
+  open_loop.idle[open_loop.idle_count++] = c;
+}
+
 static void take_answer(struct connection *c) {
   u64 now = now_ns();
-  record_latency(now - c->asked_ns);
+  record_latency(&publish_latencies, now - c->due_ns);
   load.asking--;
 
   /* I6: what was acknowledged before this publish began has smaller seqs than all of its events. */
@@ -427,9 +464,10 @@ static void take_answer(struct connection *c) {
   bool is_first = load.acked.epoch[0] == '\0';
   if (!is_first && strcmp(c->answer.epoch, load.acked.epoch) != 0) fail("the stream's epoch has changed");
   if (c->answer.seq > load.acked.seq) load.acked = c->answer;
+  if (open_loop.events > 0) note_publish(c);
   c->answer.epoch[0] = '\0';
   c->phase = HEAD;
-  if (now < load.publish_until_ns && load.publishes < load.publishes_max) publish(c);
+  if (now < load.publish_until_ns && load.publishes < load.publishes_max) publish(c, now);
 }
 
 static void take_answer_head(struct connection *c, const char *text, const char *rest, size_t rest_length) {
@@ -477,6 +515,7 @@ static void receive(struct connection *c, bool at_end) {
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) fail("connection %d to 127.0.0.1:%ld: %s", c->index, options.port, strerror(errno));
     load.received_bytes += (u64)count;
+    if (open_loop.events > 0) open_loop.received_ns = now_ns();
     take_bytes(c, load.receive_buffer, (size_t)count);
   } while (count == RECEIVE_BYTES || (at_end && count > 0));
   if (!at_end) return;
@@ -486,7 +525,7 @@ static void receive(struct connection *c, bool at_end) {
 }
 
 static void turn(int timeout_ms) {
-  struct epoll_event events[TURN_EVENTS];
+  static struct epoll_event events[TURN_EVENTS];
   int count = epoll_wait(load.epoll, events, TURN_EVENTS, timeout_ms);
   if (count < 0 && errno != EINTR) fail("epoll: %s", strerror(errno));
   for (int i = 0; i < count; i++) {
@@ -630,7 +669,7 @@ static void publish_all(long duration_ms, u64 publishes_max) {
   load.publishes_max = publishes_max;
   load.publish_until_ns = after_ms(duration_ms);
   for (long i = 0; i < options.publishers && load.publishes < publishes_max; i++) {
-    publish(&load.publishers[i]);
+    publish(&load.publishers[i], now_ns());
   }
   turn_until(all_answered, duration_ms, "waiting for the publishers' answers");
 }
@@ -655,13 +694,44 @@ static void print_publishing(void) {
   printf(",\"eventBytes\":%ld", options.event_bytes);
   printf(",\"publishes\":%llu", load.publishes);
   printf(",\"publishesPerSecond\":%.1f", (double)load.publishes / window_s());
-  printf(",\"publishLatencyP50Us\":%.1f,\"publishLatencyP99Us\":%.1f", latency_us(50), latency_us(99));
+  printf(",\"publishLatencyP50Us\":%.1f,\"publishLatencyP99Us\":%.1f", latency_us(&publish_latencies, 50),
+         latency_us(&publish_latencies, 99));
 }
 
 static void print_deliveries(u64 deliveries) {
   printf(",\"subscribers\":%ld,\"deliveries\":%llu", options.subscribers, deliveries);
   printf(",\"deliveriesPerSecond\":%.1f", (double)deliveries / window_s());
   printf(",\"megabytesPerSecond\":%.3f", (double)load.received_bytes / 1e6 / window_s());
+}
+
+/* Waits for something to read, but no longer than until `until_ns`; epoll_wait(2) knows milliseconds only. */
+static void turn_before(u64 until_ns) {
+  u64 now = now_ns();
+  if (until_ns > now) {
+    struct pollfd wait = {.fd = load.epoll, .events = POLLIN};
+    u64 left_ns = until_ns - now;
+    struct timespec timeout = {(time_t)(left_ns / 1000000000u), (long)(left_ns % 1000000000u)};
+    if (ppoll(&wait, 1, &timeout, NULL) < 0 && errno != EINTR) fail("poll: %s", strerror(errno));
+  }
+  turn(0);
+}
+
+/* Publishes `open_loop.events`, each when it is due, or as soon after as a publisher is free. */
+static void publish_on_time(void) {
+  u64 began_ns = now_ns(), interval_ns = 1000000000u / (u64)options.rate;
+  u64 deadline_ns = began_ns + interval_ns * open_loop.events + (u64)STALL_MS * 1000000u;
+  load.publishes_max = 0; /* an answer does not ask for the next */
+  for (u64 next = 0; next < open_loop.events || load.asking > 0;) {
+    u64 now = now_ns(), due_ns = began_ns + interval_ns * next;
+    bool is_left = next < open_loop.events;
+    if (now > deadline_ns) fail("publishing at a rate: %ld answers are missing", load.asking);
+    if (is_left && due_ns <= now && open_loop.idle_count > 0) {
+      publish(open_loop.idle[--open_loop.idle_count], due_ns);
+      next++;
+    } else {
+      turn_before(is_left && due_ns > now ? due_ns : now + (u64)TURN_MS * 1000000u);
+    }
+  }
 }
 
 static void run_publish(void) {
@@ -673,6 +743,11 @@ static void run_publish(void) {
   print_window("publish");
   print_publishing();
   printf(",\"eventsPerSecond\":%.1f}\n", (double)published_events() / window_s());
+}
+
+static void check_deliveries(u64 deliveries) {
+  if (deliveries == published_events() * (u64)options.subscribers) return;
+  fail("%llu deliveries of %llu events to %ld subscribers", deliveries, published_events(), options.subscribers);
 }
 
 static void run_fanout(void) {
@@ -690,10 +765,7 @@ static void run_fanout(void) {
 
   u64 deliveries = 0;
   for (long i = 0; i < options.subscribers; i++) deliveries += load.subscribers[i].seq - load.start.seq;
-  if (deliveries != published_events() * (u64)options.subscribers) {
-    fail("%llu deliveries of %llu events to %ld subscribers", deliveries,
-         published_events(), options.subscribers);
-  }
+  check_deliveries(deliveries);
   close_connections(load.subscribers, options.subscribers);
   close_connections(load.publishers, options.publishers);
   print_window("fanout");
@@ -702,40 +774,115 @@ static void run_fanout(void) {
   puts("}");
 }
 
+static void begin_open_loop(void) {
+  open_loop.events = (u64)options.rate * (u64)options.duration_ms / 1000;
+  if (open_loop.events == 0) fail("nothing is due within %ld ms", options.duration_ms);
+  open_loop.due_ns = allocate(open_loop.events, sizeof *open_loop.due_ns);
+  open_loop.deliveries = allocate(open_loop.events * (u64)options.subscribers, sizeof *open_loop.deliveries);
+  open_loop.idle = allocate((size_t)options.publishers, sizeof *open_loop.idle);
+  for (long i = 0; i < options.publishers; i++) open_loop.idle[open_loop.idle_count++] = &load.publishers[i];
+}
+
+/* How long after it was due an event reaches a subscriber. */
+static void run_latency(void) {
+  struct request request = subscribe_request("?cursor=latest", "");
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  open_subscribers_gently(&request);
+  open_publishers();
+  begin_open_loop();
+  load.received_bytes = 0;
+
+  begin_window();
+  publish_on_time();
+  load.target_seq = load.acked.seq;
+  turn_until(all_caught_up, 0, "waiting for the last deliveries");
+  end_window();
+  settle();
+
+  check_deliveries(open_loop.delivery_count);
+  for (u64 i = 0; i < open_loop.delivery_count; i++) {
+    const struct delivery *delivery = &open_loop.deliveries[i];
+    record_latency(&delivery_latencies, delivery->at_ns - open_loop.due_ns[delivery->seq - load.start.seq - 1]);
+  }
+  close_connections(load.subscribers, options.subscribers);
+  close_connections(load.publishers, options.publishers);
+  print_window("latency");
+  print_publishing();
+  print_deliveries(open_loop.delivery_count);
+  printf(",\"deliveryP50Us\":%.1f,\"deliveryP99Us\":%.1f,\"deliveryMaxUs\":%.1f}\n",
+         latency_us(&delivery_latencies, 50), latency_us(&delivery_latencies, 99),
+         latency_us(&delivery_latencies, 100));
+}
+
+static bool storms_are_over(void) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&input, 1, 0) > 0;
+}
+
+static bool caught_up_or_over(void) { return all_caught_up() || storms_are_over(); }
+
 /* The clock runs from the first connect to the last byte. */
-static void storm_once(const struct request *request) {
+static void storm_once(const struct request *request, bool (*done)(void)) {
   load.caught_up = 0;
   begin_window();
   for (int i = 0; i < options.subscribers; i++) open_connection(&load.subscribers[i], SUBSCRIBER, i, request);
-  turn_until(all_caught_up, 0, "catching up");
+  turn_until(done, 0, "catching up");
   end_window();
 }
 
-static void run_storm(void) {
+/* Publishes what a storm is behind. Returns the request of those who come back to it. */
+static struct request prepare_storm(void) {
   open_publishers();
   publish_all(STALL_MS, (u64)(options.events / options.batch));
-  u64 events = published_events();
   load.start = load.acked;
-  load.start.seq -= events;
+  load.start.seq -= published_events();
   load.target_seq = load.acked.seq;
+  load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
+  load.received_bytes = 0;
 
   char header[LINE_BYTES];
   u64 seq = load.start.seq;
   snprintf(header, sizeof header, "Last-Event-ID: %s.%llu\r\n", load.start.epoch, seq);
-  struct request request = subscribe_request("", header);
-  load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
-  load.received_bytes = 0;
+  return subscribe_request("", header);
+}
+
+static void print_storms(const char *mode, long times, u64 deliveries) {
+  print_window(mode);
+  printf(",\"times\":%ld,\"events\":%llu", times, published_events());
+  print_deliveries(deliveries);
+  puts("}");
+}
+
+static void run_storm(void) {
+  struct request request = prepare_storm();
   for (long i = 0; i < options.times; i++) {
-    storm_once(&request);
+    storm_once(&request, all_caught_up);
     settle();
     close_connections(load.subscribers, options.subscribers);
     settle(); /* so that the server's part of the closing is over when the next clock starts */
   }
   close_connections(load.publishers, options.publishers);
-  print_window("storm");
-  printf(",\"times\":%ld,\"events\":%llu", options.times, events);
-  print_deliveries(events * (u64)options.subscribers * (u64)options.times);
-  puts("}");
+  print_storms("storm", options.times, published_events() * (u64)options.subscribers * (u64)options.times);
+}
+
+/* One storm after the other until there is something on stdin, or its end. Says when the first begins. */
+static void run_storms(void) {
+  struct request request = prepare_storm();
+  long times = 0;
+  u64 deliveries = 0;
+  puts("{\"mode\":\"storms\",\"began\":1}");
+  fflush(stdout);
+  while (!storms_are_over()) {
+    storm_once(&request, caught_up_or_over);
+    for (long i = 0; i < options.subscribers; i++) {
+      u64 seq = load.subscribers[i].seq;
+      if (seq > load.start.seq) deliveries += seq - load.start.seq;
+    }
+    close_connections(load.subscribers, options.subscribers);
+    times++;
+  }
+  close_connections(load.publishers, options.publishers);
+  print_storms("storms", times, deliveries);
 }
 
 /* Says when all are there, then holds (and verifies) them until stdin closes. */
@@ -859,7 +1006,9 @@ static const struct mode {
     {"send", run_send, false, "the baseline: a plain loop of send(2), one frame a call, over --subscribers"},
     {"publish", run_publish, true, "--publishers in a closed loop for --duration-ms, nobody listening"},
     {"fanout", run_fanout, true, "the same with --subscribers, until all have the last acknowledged event"},
+    {"latency", run_latency, true, "--rate publishes a second, and how late they reach --subscribers"},
     {"storm", run_storm, true, "--subscribers resume at once, --events behind; --times over"},
+    {"storms", run_storms, true, "the same, over and over until stdin closes"},
     {"idle", run_idle, true, "--subscribers that wait until stdin closes"},
 };
 
@@ -877,6 +1026,7 @@ static const struct number_option {
     {"--batch", &options.batch, 1, 100000, "events a publish; more than one go as NDJSON"},
     {"--duration-ms", &options.duration_ms, 1, 3600000, "how long is published or sent"},
     {"--times", &options.times, 1, 10000, "storms in a row"},
+    {"--rate", &options.rate, 1, 1000000, "publishes a second in an open loop"},
     {"--cpu", &options.cpu, -1, CPU_SETSIZE - 1, "run on this one only"},
     {"--sender-cpu", &options.sender_cpu, -1, CPU_SETSIZE - 1, "the sender of `send` runs on this one only"},
     {"--server-pid", &options.server_pid, 1, 1L << 30, "whose processor time to report"},

@@ -1,6 +1,8 @@
+import { IN_MEMORY } from '../brokers.js';
 import { numberOf } from '../load-client.js';
 import type { Settings } from '../settings.js';
 import { runOnNewStream, type Scenario } from './scenario.js';
+import { baseline } from './send.js';
 
 /** Live delivery: every publisher waits for its answer, every subscriber gets every event. */
 function fanOut(name: string, doc: string, atLeast: number, publishersOf: (s: Settings) => number): Scenario {
@@ -8,10 +10,10 @@ function fanOut(name: string, doc: string, atLeast: number, publishersOf: (s: Se
     name,
     doc,
     unit: 'deliveries/s',
-    target: { kind: 'baselines', atLeast },
+    target: { kind: 'atLeast', times: atLeast, of: baseline },
     async measure(bench) {
-      const { settings, broker } = bench;
-      const report = await runOnNewStream(bench, broker, 'fanout', {
+      const { settings } = bench;
+      const report = await runOnNewStream(bench, IN_MEMORY, 'fanout', {
         subscribers: settings.subscribers,
         publishers: publishersOf(settings),
         'duration-ms': settings.durationMs,

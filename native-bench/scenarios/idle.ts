@@ -1,3 +1,4 @@
+import { IN_MEMORY } from '../brokers.js';
 import { type HeldLoad, holdLoad } from '../load-client.js';
 import { newStreamName, type Scenario, serverOptions } from './scenario.js';
 
@@ -15,11 +16,11 @@ export const idle: Scenario = {
   target: { kind: 'amount', atMost: 2048 },
   async measure(bench) {
     const { idleSubscribers } = bench.settings;
-    const broker = await bench.startFreshBroker();
+    const broker = await bench.brokers.startFresh(IN_MEMORY);
     const stream = newStreamName();
     const held: HeldLoad[] = [];
     const hold = async (subscribers: number): Promise<number> => {
-      held.push(await holdLoad({ ...serverOptions(bench, broker), stream, subscribers }));
+      held.push(await holdLoad('idle', { ...serverOptions(bench, broker), stream, subscribers }));
       return broker.rssBytes();
     };
     try {

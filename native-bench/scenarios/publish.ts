@@ -1,3 +1,4 @@
+import { IN_MEMORY } from '../brokers.js';
 import { numberOf } from '../load-client.js';
 import { runOnNewStream, type Scenario } from './scenario.js';
 
@@ -8,8 +9,8 @@ export const publish: Scenario = {
   unit: 'publishes/s',
   target: null,
   async measure(bench) {
-    const { settings, broker } = bench;
-    const report = await runOnNewStream(bench, broker, 'publish', {
+    const { settings } = bench;
+    const report = await runOnNewStream(bench, IN_MEMORY, 'publish', {
       publishers: settings.publishers,
       'duration-ms': settings.durationMs,
     });

@@ -1,11 +1,12 @@
 import type { BrokerProcess } from '../broker-process.js';
+import type { BrokerSetup, Brokers } from '../brokers.js';
 import type { Cores } from '../cores.js';
 import { type LoadMode, type LoadOptions, type LoadReport, runLoad } from '../load-client.js';
 import type { Settings } from '../settings.js';
 
-/** What a result is held to: a multiple of the baseline's rate, or an amount of the scenario's own unit. */
+/** What a result is held to: a multiple of what another scenario measures beside it, or an amount of its own unit. */
 export type Target =
-  | { readonly kind: 'baselines'; readonly atLeast: number }
+  | { readonly kind: 'atLeast' | 'atMost'; readonly times: number; readonly of: Scenario }
   | { readonly kind: 'amount'; readonly atMost: number };
 
 /** One measurement. */
@@ -31,9 +32,7 @@ export interface Scenario {
 export interface Bench {
   readonly settings: Settings;
   readonly cores: Cores | null;
-  readonly broker: BrokerProcess;
-  /** A broker that has served nobody yet; the caller stops it. */
-  startFreshBroker(): Promise<BrokerProcess>;
+  readonly brokers: Brokers;
 }
 
 let streamsMade = 0;
@@ -41,10 +40,11 @@ let streamsMade = 0;
 /** Runs the load client on a stream that nobody has used before and that is gone afterwards. */
 export async function runOnNewStream(
   bench: Bench,
-  broker: BrokerProcess,
+  setup: BrokerSetup,
   mode: LoadMode,
   options: LoadOptions,
 ): Promise<LoadReport> {
+  const broker = await bench.brokers.shared(setup);
   const stream = newStreamName();
   const report = await runLoad(mode, { ...serverOptions(bench, broker), stream, ...options });
   await broker.deleteStream(stream);

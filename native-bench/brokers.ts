@@ -1,0 +1,71 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type BrokerProcess, startBroker } from './broker-process.js';
+
+/** How a broker is set up for what is measured with it. */
+export interface BrokerSetup {
+  readonly name: string;
+  readonly isDurable: boolean;
+  readonly flags: readonly string[];
+}
+
+export const IN_MEMORY: BrokerSetup = { name: 'in memory', isDurable: false, flags: [] };
+
+export const DURABLE: BrokerSetup = { name: 'durable', isDurable: true, flags: [] };
+
+/** All that a scenario publishes stays in the ring. */
+export const DURABLE_LARGE_RING: BrokerSetup = {
+  name: 'durable, with a large ring',
+  isDurable: true,
+  flags: ['--ring-bytes', '32MiB'],
+};
+
+/** Next to nothing stays in the ring: whoever is behind reads from the log. */
+export const DURABLE_SMALL_RING: BrokerSetup = {
+  name: 'durable, with a small ring',
+  isDurable: true,
+  flags: ['--ring-bytes', '64KiB'],
+};
+
+/** The brokers of one bench. Each setup has one that serves all rounds, started when it is first asked for. */
+export class Brokers {
+  readonly #options: { mainFile: string | null; core: number | null; dataParent: string | null };
+  readonly #shared = new Map<BrokerSetup, BrokerProcess>();
+  readonly #directories: string[] = [];
+
+  constructor(options: { mainFile: string | null; core: number | null; dataParent: string | null }) {
+    this.#options = options;
+  }
+
+  async shared(setup: BrokerSetup): Promise<BrokerProcess> {
+    const running = this.#shared.get(setup);
+    if (running !== undefined) return running;
+    const started = await this.startFresh(setup);
+    this.#shared.set(setup, started);
+    return started;
+  }
+
+  /** One that has served nobody yet; the caller stops it. */
+  startFresh(setup: BrokerSetup): Promise<BrokerProcess> {
+    const { mainFile, core } = this.#options;
+    const data = setup.isDurable ? ['--data-dir', this.#newDirectory()] : [];
+    return startBroker(mainFile, core, [...setup.flags, ...data]);
+  }
+
+  /** The last lines that each of them logged. */
+  logTails(): string {
+    return [...this.#shared].map(([{ name }, broker]) => `${name}:\n${broker.logTail()}`).join('\n');
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#shared.values()].map((broker) => broker.stop()));
+    for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
+  }
+
+  #newDirectory(): string {
+    const directory = mkdtempSync(join(this.#options.dataParent ?? tmpdir(), 'gapless-bench-'));
+    this.#directories.push(directory);
+    return directory;
+  }
+}
