@@ -8,7 +8,7 @@ import { HttpConnection, type HttpResponse } from '../support/http.js';
 import type { Prng } from '../support/prng.js';
 import { Reader } from '../support/reader.js';
 import type { SseSubscription } from '../support/sse-client.js';
-import { KillAudit, type Outcome } from './kill-audit.js';
+import { KillAudit } from './kill-audit.js';
 
 const PUBLISHERS_PER_STREAM = 3;
 const DATA_BYTES_MAX = 300;
@@ -50,7 +50,7 @@ export class KillCrew {
     this.#prng = prng;
     this.#port = port;
     this.#streams = streams;
-    this.audit = new KillAudit(port, this.checker);
+    this.audit = new KillAudit(port, this.checker, streams);
     this.#followers = streams.flatMap((stream) =>
       Object.entries(FOLLOWERS).flatMap(([kind, count]) =>
         range(1, count).map((index) => {
@@ -109,18 +109,16 @@ export class KillCrew {
       const mediaType = contents.length === 1 ? MEDIA_TYPES.text : MEDIA_TYPES.ndjson;
       const asked = publishRequest(stream, contents.join('\n'), mediaType);
       const response = await this.#unlessKilled(connection.request(asked));
-      this.audit.expect(stream, { publish, contents, outcome: this.#outcome(publish, response) });
+      if (response !== undefined) this.#observeAnswer(publish, response);
     }
     connection?.destroy();
   }
 
-  #outcome(publish: string, response: HttpResponse | undefined): Outcome {
-    if (response === undefined) return 'unknown';
+  #observeAnswer(publish: string, response: HttpResponse): void {
     this.answers++;
     // Full of what waits for its commit: told so, and nothing was appended.
-    if (response.status === 429) return 'refused';
-    this.checker.observe({ kind: 'publish-acked', publish, ...publishedOf(response) });
-    return 'acknowledged';
+    if (response.status === 429) this.checker.observe({ kind: 'publish-refused', publish });
+    else this.checker.observe({ kind: 'publish-acked', publish, ...publishedOf(response) });
   }
 
   #contents(unique: string): string[] {

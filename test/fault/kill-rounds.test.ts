@@ -59,7 +59,7 @@ async function run(context: TestContext, flags: readonly string[]): Promise<void
   crew.checker.assertClean();
 
   const { eventCount, resumeCount, refusalCount } = crew.checker;
-  const { found, lost } = crew.audit.unanswered;
+  const { found, lost } = crew.checker.unanswered;
   context.diagnostic(
     `${crew.answers} publishes answered, ${found} unanswered ones there and ${lost} not; ` +
       `${eventCount} events read over ${resumeCount} resumes`,

@@ -1,58 +1,22 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { GapChecker, type Rule } from './gap-checker.js';
-import type { Observation } from './observation.js';
-
-const STREAM = 's';
-const EPOCH = 'epochaaaa';
-
-function connected(connection: string, after: number, more: object = {}): Observation {
-  return { kind: 'connected', connection, reader: 'ada', stream: STREAM, epoch: EPOCH, after, ...more };
-}
-
-function event(connection: string, seq: number, content = `content ${seq}`, epoch = EPOCH): Observation {
-  return { kind: 'event', connection, epoch, seq, content };
-}
-
-function begun(publish: string, ...contents: string[]): Observation {
-  return { kind: 'publish-begun', publish, stream: STREAM, contents };
-}
-
-function acked(publish: string, first: number, last = first): Observation {
-  return { kind: 'publish-acked', publish, epoch: EPOCH, first, last };
-}
-
-function positions(floor: number, head: number, observer = 'gauge'): Observation {
-  return { kind: 'positions', observer, stream: STREAM, epoch: EPOCH, floor, head };
-}
-
-function refused(
-  connection: string,
-  seq: number,
-  floor: number,
-  head: number,
-  more: object = {},
-): Observation {
-  const cursor = { epoch: EPOCH, seq };
-  const base = {
-    connection,
-    reader: 'ada',
-    stream: STREAM,
-    cursor,
-    reason: 'evicted',
-    epoch: EPOCH,
-    floor,
-    head,
-  };
-  return { kind: 'refused', ...base, ...more };
-}
-
-function rulesOf(journal: readonly Observation[]): Rule[] {
-  const checker = new GapChecker();
-  for (const observation of journal) checker.observe(observation);
-  assert.equal(checker.violationCount, checker.violations.length);
-  return checker.violations.map((violation) => violation.rule);
-}
+import type { Observation } from '#gapless/conformance/observation.js';
+import { GapChecker } from './gap-checker.js';
+import {
+  acked,
+  asked,
+  begun,
+  caughtUp,
+  connected,
+  EPOCH,
+  ended,
+  event,
+  positions,
+  refused,
+  rulesOf,
+  settled,
+  withdrawn,
+} from './journal.js';
 
 const CLEAN: Record<string, Observation[]> = {
   'an unbroken reader': [connected('c1', 0), event('c1', 1), event('c1', 2)],
@@ -102,6 +66,69 @@ const CLEAN: Record<string, Observation[]> = {
     begun('p3', 'c', 'd'),
     acked('p3', 3, 4),
   ],
+  'a reader that joins anew further on': [
+    connected('c1', 0),
+    event('c1', 1),
+    connected('c2', 9, { joined: true }),
+    event('c2', 10),
+  ],
+  'a reader that goes on where its refusal ends': [
+    connected('c1', 0),
+    event('c1', 1),
+    refused('c1', 1, 5, 9),
+    connected('c2', 9),
+    event('c2', 10),
+  ],
+  'a filtered reader that is given all it wanted': [
+    { ...begun('p1', 'a', 'b', 'c'), types: ['tick', 'tock', 'tick'] } as Observation,
+    acked('p1', 1, 3),
+    connected('c1', 0, { types: ['tick'] }),
+    event('c1', 1, 'a'),
+    event('c1', 3, 'c'),
+    caughtUp('c1'),
+  ],
+  'a closed stream, whose end is told again to one that comes back': [
+    connected('c1', 0),
+    event('c1', 1),
+    ended('c1', 1),
+    connected('c2', 1),
+    ended('c2', 1),
+  ],
+  'a deleted stream, made anew': [
+    connected('c1', 0),
+    event('c1', 1),
+    ended('c1', 1, 'deleted'),
+    connected('c2', 0, { epoch: 'epochbbbb' }),
+    event('c2', 1, 'new', 'epochbbbb'),
+  ],
+  'a refused publish that is nowhere': [
+    begun('p1', 'a'),
+    begun('p2', 'b'),
+    withdrawn('p1'),
+    acked('p2', 1),
+    connected('c1', 0),
+    event('c1', 1, 'b'),
+    settled(),
+  ],
+  'unanswered publishes, one whole and one absent': [
+    begun('p1', 'a', 'b'),
+    begun('p2', 'c'),
+    connected('c1', 0),
+    event('c1', 1, 'a'),
+    event('c1', 2, 'b'),
+    settled(),
+  ],
+  'answers that know what was known when they were asked for, and not what came after': [
+    begun('p1', 'content 1'),
+    asked('gauge'),
+    acked('p1', 1),
+    positions(1, 0),
+    asked('c1'),
+    connected('c1', 0, { floor: 1, head: 1 }),
+    event('c1', 1),
+    asked('c2'),
+    refused('c2', 3, 1, 1, { reason: 'ahead_of_head', reader: 'ben' }),
+  ],
   'positions that rise, and another epoch that begins below them': [
     positions(1, 0),
     positions(1, 7),
@@ -110,93 +137,10 @@ const CLEAN: Record<string, Observation[]> = {
   ],
 };
 
-const PLANTED: [name: string, rule: Rule, journal: Observation[]][] = [
-  ['a hole in the middle of a connection', 'G1', [connected('c1', 0), event('c1', 1), event('c1', 3)]],
-  [
-    'the slow consumer of the field: resumed at 118, carried on at 124',
-    'G2',
-    [connected('c1', 117), event('c1', 118), connected('c2', 118), event('c2', 124)],
-  ],
-  [
-    'a reader whose cursor moved on while it was away',
-    'G1',
-    [connected('c1', 0), event('c1', 1), connected('c2', 4)],
-  ],
-  ['a resume that begins with the cursor itself', 'G2', [connected('c1', 7), event('c1', 7)]],
-  ['an event after the refusal', 'G2', [connected('c1', 1), refused('c1', 1, 5, 9), event('c1', 2)]],
-  ['a refusal of what could be read', 'G2', [refused('c1', 4, 5, 9)]],
-  ['a refusal of the head itself', 'G2', [refused('c1', 9, 5, 9)]],
-  ['a refusal with a false reason', 'G2', [refused('c1', 12, 5, 9)]],
-  ['a refusal that hides a changed epoch', 'G2', [refused('c1', 1, 5, 9, { epoch: 'epochbbbb' })]],
-  [
-    'one seq with two contents for two readers',
-    'G3',
-    [connected('c1', 0), event('c1', 1, 'a'), connected('c2', 0, { reader: 'ben' }), event('c2', 1, 'b')],
-  ],
-  [
-    'an acknowledged event that was seen as another',
-    'G4',
-    [begun('p1', 'a'), begun('p2', 'b'), connected('c1', 0), event('c1', 1, 'b'), acked('p1', 1)],
-  ],
-  ['a content nobody published', 'G4', [begun('p1', 'a'), connected('c1', 0), event('c1', 1, 'b')]],
-  [
-    'a content that stands twice',
-    'G4',
-    [begun('p1', 'a'), connected('c1', 0), event('c1', 1, 'a'), event('c1', 2, 'a')],
-  ],
-  ['a batch acknowledged in part', 'G4', [begun('p1', 'a', 'b'), acked('p1', 1, 1)]],
-  ['a head below an acknowledged event', 'G4', [begun('p1', 'a'), acked('p1', 1), positions(1, 0)]],
-  [
-    'a reader left behind an acknowledged event',
-    'G4',
-    [begun('p1', 'a'), acked('p1', 1), connected('c1', 0), { kind: 'caught-up', connection: 'c1' }],
-  ],
-  [
-    'a later publish with a smaller seq',
-    'G5',
-    [begun('p1', 'a'), acked('p1', 2), begun('p2', 'b'), acked('p2', 1)],
-  ],
-  ['a head that goes back', 'G6', [positions(1, 5), positions(1, 4)]],
-  ['a floor that goes back', 'G6', [positions(3, 5), positions(2, 5)]],
-  ['a floor above head + 1', 'G6', [positions(7, 5)]],
-  [
-    'an event of an epoch that was not announced',
-    'G6',
-    [connected('c1', 0), event('c1', 1, 'a', 'epochbbbb')],
-  ],
-  [
-    'a reader taken over into a new epoch',
-    'G6',
-    [connected('c1', 0), event('c1', 1), connected('c2', 0, { epoch: 'epochbbbb' })],
-  ],
-  [
-    'a refusal that names a head below what was seen',
-    'G6',
-    [connected('c1', 0), event('c1', 1), refused('c2', 1, 1, 0, { reason: 'ahead_of_head' })],
-  ],
-  ['a duplicate within a connection', 'G7', [connected('c1', 0), event('c1', 1), event('c1', 1)]],
-  [
-    'two events in the wrong order',
-    'G7',
-    [connected('c1', 0), event('c1', 1), event('c1', 2), event('c1', 1)],
-  ],
-  [
-    'a filtered reader that is sent back',
-    'G7',
-    [connected('c1', 0, { filtered: true }), event('c1', 4), event('c1', 3)],
-  ],
-];
-
 describe('the gap checker', () => {
   for (const [name, journal] of Object.entries(CLEAN)) {
     it(`passes ${name}`, () => {
       assert.deepEqual(rulesOf(journal), []);
-    });
-  }
-
-  for (const [name, rule, journal] of PLANTED) {
-    it(`finds ${name} (${rule})`, () => {
-      assert.deepEqual(rulesOf(journal), [rule]);
     });
   }
 

@@ -27,6 +27,8 @@ export class Reader {
   #connectionCount = 0;
   #asked: string | null = null;
   #subscription: SseSubscription | undefined;
+  /** Tells the checker of the connection that was made last, unless it knows. */
+  #announce: (from: SseSubscription) => void = () => {};
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -45,16 +47,20 @@ export class Reader {
     more: Pick<SubscribeOptions, 'cutAfterBytes' | 'onEvent'> = {},
   ): Promise<SseSubscription | undefined> {
     const { port, stream, checker, start = 'earliest' } = this.#options;
+    const asked = this.cursor;
+    // It may have been given a position and then no event: that is where it comes back from.
+    if (this.#subscription?.lastEventId) this.#announce(this.#subscription);
     this.#connectionCount++;
     const connection = this.#connection;
-    const asked = this.cursor;
     this.#asked = asked;
     this.#subscription = undefined;
+    checker.observe({ kind: 'asked', by: connection, stream });
     let announced = false;
     const announce = (from: SseSubscription) => {
-      if (!announced) this.#observeConnected(asked ?? from.idsWithoutEvent[0], from);
+      if (!announced) this.#observeConnected(connection, asked, from);
       announced = true;
     };
+    this.#announce = announce;
 
     const subscription = await SseSubscription.ask(port, stream, {
       ...(asked === null ? { cursor: start } : { lastEventId: asked }),
@@ -105,13 +111,16 @@ export class Reader {
     return `${this.#options.name}#${this.#connectionCount}`;
   }
 
-  #observeConnected(after: string | undefined, from: SseSubscription): void {
+  #observeConnected(connection: string, asked: string | null, from: SseSubscription): void {
+    const after = asked ?? from.idsWithoutEvent[0];
     assert.ok(after !== undefined, 'an event came before the priming frame');
     const { stream, name: reader, checker } = this.#options;
     const epoch = from.header('gapless-epoch');
     assert.ok(epoch !== undefined, 'no Gapless-Epoch');
-    const { seq } = positionOf(after);
-    checker.observe({ kind: 'connected', connection: this.#connection, reader, stream, epoch, after: seq });
+    const floor = Number(from.header('gapless-floor'));
+    const head = Number(from.header('gapless-head'));
+    const place = { stream, epoch, after: positionOf(after).seq, joined: asked === null, floor, head };
+    checker.observe({ kind: 'connected', connection, reader, ...place });
   }
 
   async #observeRefused(asked: string | null, subscription: SseSubscription): Promise<void> {
