@@ -53,6 +53,7 @@ export class Durability {
   async restore(directory: Directory): Promise<void> {
     const { config, logger } = this.#options;
     const streams = await this.log.load();
+    this.#data.storeIsMade();
     this.log.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
     this.#pool = await ReplayPool.start({
       directory: this.#data.path,

@@ -16,7 +16,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { DirectoryInUse, DirectoryLock } from './directory-lock.js';
-import { STORE_FILE, syncDirectory } from './store-file.js';
+import { STORE_FILE, STORE_FILES, syncDirectory } from './store-file.js';
 
 /** A directory that cannot be used. The message is one line: which, why, and what to do. */
 export class DataDirectoryError extends Error {
@@ -26,12 +26,15 @@ export class DataDirectoryError extends Error {
 /** Of what lies in the directory. Goes up when an older version could not read it any more. */
 const FORMAT = 1;
 const VERSION_FILE = 'VERSION';
-const versionSchema = z.looseObject({ format: z.int().min(1) });
+/** `isNew`: there was no store yet. Without it a store that is not there has been lost, and is not begun anew. */
+const versionSchema = z.looseObject({ format: z.int().min(1), isNew: z.boolean().optional() });
 const DIRECTORY_MODE = 0o700;
 
 export interface DataDirectory {
   /** Absolute. */
   readonly path: string;
+  /** Notes that there is a store now. Before it is given its first event. */
+  storeIsMade(): void;
   /** Gives it up for the next. After the log was disposed of. */
   close(): Promise<void>;
 }
@@ -44,15 +47,24 @@ export interface DataDirectory {
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const directory = resolve(path);
   let lock: DirectoryLock | null = null;
+  let isNew = false;
   try {
     makeDirectory(directory);
     lock = await DirectoryLock.acquire(directory);
-    checkVersion(directory);
+    isNew = checkVersion(directory);
+    for (const name of STORE_FILES) requireAccess(join(directory, name));
   } catch (error) {
     await lock?.release();
     throw asDirectoryError(error, directory);
   }
-  return { path: directory, close: () => lock.release() };
+  return {
+    path: directory,
+    storeIsMade: () => {
+      if (isNew) writeVersion(directory, { format: FORMAT });
+      isNew = false;
+    },
+    close: () => lock.release(),
+  };
 }
 
 function makeDirectory(directory: string): void {
@@ -76,21 +88,39 @@ function syncMade(last: string, first: string): void {
   for (let made = last; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made));
 }
 
-function checkVersion(directory: string): void {
+/** @returns whether there need not be a store. */
+function checkVersion(directory: string): boolean {
   const file = join(directory, VERSION_FILE);
+  const storeBytes = statSync(join(directory, STORE_FILE), { throwIfNoEntry: false })?.size;
   if (!existsSync(file)) {
-    if (existsSync(join(directory, STORE_FILE))) {
+    if (storeBytes !== undefined) {
       throw new DataDirectoryError(
         `${directory} has ${STORE_FILE} but no ${VERSION_FILE}: restore it from a copy`,
       );
     }
-    return writeVersion(directory, file);
+    writeVersion(directory, { format: FORMAT, isNew: true });
+    return true;
   }
-  const { format } = readVersion(file);
-  if (format <= FORMAT) return;
-  throw new DataDirectoryError(
-    `${directory} has format ${format}, and this version knows formats up to ${FORMAT}: use a newer version`,
+  const { format, isNew = false } = readVersion(file);
+  if (format > FORMAT) {
+    throw new DataDirectoryError(
+      `${directory} has format ${format}, and this version knows formats up to ${FORMAT}: use a newer version`,
+    );
+  }
+  if (!isNew && !storeBytes) throw storeLost(directory, storeBytes === 0 ? 'empty' : 'missing');
+  return isNew;
+}
+
+/** Begun anew in silence, it would give ids a second time, and nobody would know what is gone (I3). */
+function storeLost(directory: string, how: string): DataDirectoryError {
+  return new DataDirectoryError(
+    `${join(directory, STORE_FILE)} is ${how}, and with it all events: restore it from a copy, ` +
+      `or remove ${VERSION_FILE} and what is left of it to begin with nothing`,
   );
+}
+
+function requireAccess(file: string): void {
+  if (existsSync(file)) accessSync(file, constants.R_OK | constants.W_OK);
 }
 
 function readVersion(file: string): z.infer<typeof versionSchema> {
@@ -104,8 +134,9 @@ function readVersion(file: string): z.infer<typeof versionSchema> {
 }
 
 /** Under another name first, so that it is there whole or not at all. */
-function writeVersion(directory: string, file: string): void {
-  writeFileSync(`${file}.new`, `${JSON.stringify({ format: FORMAT })}\n`, { flush: true });
+function writeVersion(directory: string, version: z.infer<typeof versionSchema>): void {
+  const file = join(directory, VERSION_FILE);
+  writeFileSync(`${file}.new`, `${JSON.stringify(version)}\n`, { flush: true });
   renameSync(`${file}.new`, file);
   syncDirectory(directory);
 }
@@ -116,14 +147,14 @@ function asDirectoryError(error: unknown, directory: string): unknown {
     const message = `${directory} is ${error.message}: stop that one, or choose another directory`;
     return new DataDirectoryError(message, { cause: error });
   }
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, path = directory } = error as NodeJS.ErrnoException;
   switch (code) {
     case 'EEXIST':
     case 'ENOTDIR':
       return notDirectory(directory, error);
     case 'EACCES':
     case 'EPERM':
-      return refused(directory, 'this user may not read and write it: change its owner or mode', error);
+      return refused(path, 'this user may not read and write it: change its owner or mode', error);
     case 'EROFS':
       return refused(
         directory,
@@ -145,6 +176,6 @@ function notDirectory(directory: string, cause?: unknown): DataDirectoryError {
   return refused(directory, 'it is not a directory: choose another path', cause);
 }
 
-function refused(directory: string, why: string, cause?: unknown): DataDirectoryError {
-  return new DataDirectoryError(`${directory} cannot be used, ${why}`, { cause });
+function refused(path: string, why: string, cause?: unknown): DataDirectoryError {
+  return new DataDirectoryError(`${path} cannot be used, ${why}`, { cause });
 }

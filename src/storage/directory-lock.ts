@@ -138,6 +138,8 @@ export class DirectoryLock {
       failure = error;
     });
     await new Promise((resolve) => socket.on('close', resolve));
+    // Who may not ask has not found an owner: it may be a dead one's that another user left.
+    if (isForbidden(failure)) throw Object.assign(failure, { path: join(this.#directory, `lock.${number}`) });
     if (isConnected || !isDead(failure)) throw new DirectoryInUse(Number.parseInt(said, 10) || null);
   }
 
@@ -147,6 +149,10 @@ export class DirectoryLock {
     if (Buffer.byteLength(path) <= ADDRESS_BYTES_MAX || process.platform !== 'linux') return path;
     return `/proc/self/fd/${this.#directoryFd}/${name}`;
   }
+}
+
+function isForbidden(failure: NodeJS.ErrnoException | null): failure is NodeJS.ErrnoException {
+  return failure?.code === 'EACCES' || failure?.code === 'EPERM';
 }
 
 /** Whether nobody listens. Anything but a plain refusal leaves it open, and then the directory is not taken. */

@@ -6,9 +6,8 @@
 
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { syncDirectory } from './store-file.js';
+import { MARK_FILE, syncDirectory } from './store-file.js';
 
-const MARK_FILE = 'UNSYNCED';
 const BOOT_ID_FILE = '/proc/sys/kernel/random/boot_id';
 const MODE = 0o600;
 

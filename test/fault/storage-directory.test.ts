@@ -87,10 +87,13 @@ describe('a data directory', () => {
   }
 
   it('is made for its owner alone, with the version of its format', async () => {
-    const { path: absolute, close } = await openDataDirectory(path);
+    const { path: absolute, storeIsMade, close } = await openDataDirectory(path);
     assert.equal(absolute, path);
     assert.equal(statSync(path).mode & 0o777, 0o700);
-    assert.deepEqual(JSON.parse(readFileSync(join(path, 'VERSION'), 'utf8')), { format: 1 });
+    const version = () => JSON.parse(readFileSync(join(path, 'VERSION'), 'utf8'));
+    assert.deepEqual(version(), { format: 1, isNew: true });
+    storeIsMade();
+    assert.deepEqual(version(), { format: 1 });
     await close();
   });
 
