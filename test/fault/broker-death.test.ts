@@ -45,28 +45,6 @@ describe('the broker is killed', () => {
     checker.assertClean();
   });
 
-  it('a broker that is stopped for a while and goes on loses nothing for anyone', async () => {
-    broker = await BrokerProcess.start('--threads', '2');
-    const stream = freshStream('frozen');
-    const { port } = broker;
-    const checker = new GapChecker();
-    const reader = new Reader({ port, stream, name: 'reader', checker });
-    const publisher = new Publisher({ port, stream, name: 'publisher', checker });
-    await publisher.publish(1);
-    const subscription = await reader.connect();
-    for (const _round of range(1, 5)) {
-      broker.signal('SIGSTOP');
-      const answered = publisher.publish(100);
-      broker.signal('SIGCONT');
-      await answered;
-    }
-    await subscription?.untilSeq(501);
-    reader.caughtUp();
-    checker.assertClean();
-    subscription?.cut();
-    publisher.close();
-  });
-
   it('a port that is taken is one clear line on stderr and exit code 1', async () => {
     broker = await BrokerProcess.start();
     await assert.rejects(
