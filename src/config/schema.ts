@@ -150,6 +150,14 @@ const DEFINITIONS = {
     default: 100,
     doc: 'Time between two syncs to disk where `fsync` is `interval`.',
   }),
+  logBytesMax: define({
+    group: 'Durability',
+    kind: size({ min: 0, max: 1024 * GIB }),
+    default: 0,
+    doc:
+      'Events of all streams on disk, in bytes. Above it the oldest go, whichever stream they are of, but for the ' +
+      'newest block of each. 0 sets no such limit.',
+  }),
   ringBytes: define({
     group: 'Durability',
     kind: size({ min: 4 * KIB, max: GIB }),

@@ -199,6 +199,16 @@ export const LOG_METRICS = [
     help: 'Bytes that the durable log occupies.',
     counter: LogCounter.sizeBytes,
   },
+  {
+    name: 'gapless_log_kept_bytes',
+    help: 'Bytes of events in the durable log that can be read.',
+    counter: LogCounter.keptBytes,
+  },
+  {
+    name: 'gapless_log_limit_trimmed_bytes_total',
+    help: 'Bytes of events that went because all streams together passed logBytesMax.',
+    counter: LogCounter.limitTrimmedBytes,
+  },
 ] as const;
 
 /** How the replay pool is doing. */

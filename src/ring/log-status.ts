@@ -22,6 +22,10 @@ export const LogCounter = {
   /** Gauge: bytes that the log occupies. */
   sizeBytes: 4,
   commitSecondsSum: 5,
+  /** Gauge: bytes of frames from the floors of all streams on. */
+  keptBytes: 6,
+  /** Bytes of frames that went for the limit of the log as a whole. */
+  limitTrimmedBytes: 7,
   /** Start of the buckets of commit durations, one more than there are bounds. */
   commitSecondsBuckets: 8,
 } as const;

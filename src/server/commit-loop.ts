@@ -6,6 +6,7 @@
  * Single user: the log thread.
  */
 
+import { assert } from '../assert.js';
 import { closeLogged, commitStream } from '../ring/lifecycle.js';
 import { LOG_FAILED, LOG_FULL, LOG_HEALTHY, LogCounter, type LogStatus } from '../ring/log-status.js';
 import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
@@ -23,6 +24,8 @@ export interface CommitLoopOptions {
   readonly wakes: Wakes;
   readonly log: EventLog;
   readonly status: LogStatus;
+  /** What the events of all streams may take in the log, bytes; 0 = no such limit. */
+  readonly logBytesMax: number;
   /** Unix time, milliseconds. */
   readonly nowMs: () => number;
   /** Seconds since some moment, for durations. */
@@ -44,6 +47,7 @@ export class CommitLoop {
   readonly #reader: RingReader;
   readonly #run = new FrameRun(RUN_BYTES_MAX);
   readonly #bySlot = new Map<number, CommittedStream>();
+  readonly #byId = new Map<LogId, CommittedStream>();
   /** Slots that were taken from the queue and not read to the end. */
   readonly #active = new Set<number>();
   /** Streams whose positions change with the next commit. */
@@ -61,7 +65,9 @@ export class CommitLoop {
   /** Takes a stream up that the log already has, at its head. */
   adopt(handle: StreamHandle, logged: { id: LogId; head: number; ages: boolean }): void {
     const { id, head, ages } = logged;
-    this.#bySlot.set(handle.slot, { handle, id, appendedSeq: head, grown: true, ages });
+    const stream = { handle, id, appendedSeq: head, grown: true, ages };
+    this.#bySlot.set(handle.slot, stream);
+    this.#byId.set(id, stream);
   }
 
   create(handle: StreamHandle, stream: Omit<NewStream, 'id'>, done: (id: LogId) => void): void {
@@ -88,6 +94,7 @@ export class CommitLoop {
     const stream = this.#bySlot.get(slot);
     if (stream === undefined) return done();
     this.#bySlot.delete(slot);
+    this.#byId.delete(stream.id);
     this.#staged.delete(stream);
     this.#options.log.remove(stream.id);
     this.#afterCommit.push(done);
@@ -104,6 +111,7 @@ export class CommitLoop {
       if (log.floor(stream.id) !== floor) this.#staged.add(stream);
     }
     this.#options.status.set(LogCounter.sizeBytes, log.sizeBytes());
+    this.#options.status.set(LogCounter.keptBytes, log.keptBytes());
   }
 
   /**
@@ -115,6 +123,7 @@ export class CommitLoop {
     const { log, status, nowSeconds } = this.#options;
     this.#takeQueued();
     this.#readActive();
+    this.#makeRoom();
     if (this.#staged.size === 0 && this.#afterCommit.length === 0 && !log.hasPendingDeletes) return false;
     const startedAt = nowSeconds();
     try {
@@ -129,6 +138,23 @@ export class CommitLoop {
     status.observeCommit(nowSeconds() - startedAt);
     this.#publishPositions();
     return true;
+  }
+
+  /**
+   * What comes in beyond the limit has the oldest go in the same commit. Publishers are never refused for it: where very
+   * many small blocks have to go, the log is above its limit for some commits.
+   */
+  #makeRoom(): void {
+    const { log, logBytesMax, status } = this.#options;
+    // At the start the streams have yet to be taken up: their floors move in their slots too.
+    if (logBytesMax === 0 || this.#byId.size === 0) return;
+    const before = log.keptBytes();
+    for (const id of log.trimOldest(logBytesMax - this.#stagedBytes)) {
+      const stream = this.#byId.get(id);
+      assert(stream !== undefined, 'the log has the streams that it was given');
+      this.#staged.add(stream);
+    }
+    status.add(LogCounter.limitTrimmedBytes, before - log.keptBytes());
   }
 
   #takeQueued(): void {
@@ -186,6 +212,7 @@ export class CommitLoop {
     }
     status.add(LogCounter.committedEvents, this.#stagedEvents);
     status.add(LogCounter.committedBytes, this.#stagedBytes);
+    status.set(LogCounter.keptBytes, log.keptBytes());
     const afterCommit = this.#afterCommit;
     this.#afterCommit = [];
     this.#staged.clear();

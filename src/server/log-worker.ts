@@ -36,6 +36,7 @@ const duty = new LogDuty({
     wakes,
     log,
     status: new LogStatus(setup.status),
+    logBytesMax: config.logBytesMax,
     nowMs: Date.now,
     nowSeconds: () => performance.now() / 1000,
   }),

@@ -86,6 +86,13 @@ export interface EventLog {
   /** Trims what the stream's retention does not ask to keep (contract 2.1), counted from what was committed. */
   applyRetention(id: LogId, nowMs: number): void;
   /**
+   * Trims the oldest blocks of all streams until they hold no more than `bytesMax`, or only the last block of each is
+   * left, which stays. A bounded number at a call: the next goes on.
+   *
+   * @returns the streams whose floors moved.
+   */
+  trimOldest(bytesMax: number): Iterable<LogId>;
+  /**
    * Makes all that was staged durable, all of it or none. What was trimmed or removed is deleted in the background,
    * some with each commit: while `hasPendingDeletes`, a commit has something to do.
    *
@@ -104,6 +111,8 @@ export interface EventLog {
   floor(id: LogId): number;
   /** Bytes of frames from the floor to the newest committed event, rounded as in {@link LoggedStream}. */
   bytes(id: LogId): number;
+  /** The same of all streams together. */
+  keptBytes(): number;
   /** Bytes that the log occupies. */
   sizeBytes(): number;
   /** What was staged and not committed is dropped. */

@@ -18,6 +18,7 @@ import {
 } from './event-log.js';
 import { asLogError, keysFrom, type LmdbStore, openStore, streamTexts, syncStore } from './lmdb-store.js';
 import { blockAt, TailLoader } from './load-tail.js';
+import { OldestBlocks } from './oldest-blocks.js';
 import { type PackedBlock, packRuns } from './pack-runs.js';
 import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
 import { checkStore } from './store-check.js';
@@ -27,10 +28,13 @@ import { type Need, StoreRoom } from './store-room.js';
 import { decodeRecord, encodeRecord, type LivingRecord, type StreamRecord } from './stream-record.js';
 import { keptBytes, keptOf, newTail, type StreamTail, settle, settleFloor } from './stream-tail.js';
 
-/** Blocks that one commit deletes beside what it writes. */
+/** Blocks that one commit deletes beside what it writes, and for each block that it writes: or they would pile up. */
 const DELETES_MAX = 256;
+const DELETES_PER_BLOCK = 2;
 /** And where it is done to make room, for which there is little. */
 const DELETES_FULL_MAX = 32;
+/** Blocks that go at once where the log as a whole is too large: more than a commit writes, but for small ones. */
+const TRIMS_MAX = 1024;
 
 /* Flags of a transaction; the first two are what the store does by itself. */
 const ABORTABLE = 1;
@@ -71,6 +75,7 @@ export class LmdbLog implements EventLog {
   readonly #staged = new Set<LogId>();
   /** Streams that were removed and have no tombstone yet. */
   readonly #removed = new Set<LogId>();
+  readonly #blocks = new OldestBlocks();
   readonly #deletes: BlockDeletes;
   readonly #room: StoreRoom;
   /** Those under way, which use the store on another thread. */
@@ -96,6 +101,7 @@ export class LmdbLog implements EventLog {
       }
       const tail = tails.load(record);
       this.#tails.set(id, tail);
+      this.#blocks.update(tail);
       // Some below the floor may have been left by the last run, and are found when their turn comes.
       if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deletes.add(id);
       const { name, epoch, config, closed, floor } = record;
@@ -135,7 +141,7 @@ export class LmdbLog implements EventLog {
   }
 
   remove(id: LogId): void {
-    this.#tail(id);
+    this.#blocks.remove(this.#tail(id));
     this.#tails.delete(id);
     this.#staged.delete(id);
     this.#removed.add(id);
@@ -147,6 +153,7 @@ export class LmdbLog implements EventLog {
     const floor = Math.min(seq, tail.head + 1);
     if (floor <= tail.record.floor) return;
     tail.floorBlock = blockAt(this.#store, tail, floor);
+    this.#blocks.update(tail);
     this.#update(tail, { ...tail.record, floor });
     this.#deletes.add(id);
   }
@@ -162,6 +169,20 @@ export class LmdbLog implements EventLog {
     );
   }
 
+  trimOldest(bytesMax: number): Set<LogId> {
+    const trimmed = new Set<LogId>();
+    for (let left = TRIMS_MAX; left > 0 && this.#blocks.bytes > bytesMax; ) {
+      const tail = this.#blocks.oldest;
+      if (tail === undefined) break;
+      const most = { bytes: this.#blocks.bytes - bytesMax, blocks: left };
+      const { floor, blocks } = this.#blocks.passOldest(most, (id, block) => this.#startsAfter(id, block));
+      this.trim(tail.id, floor);
+      trimmed.add(tail.id);
+      left -= blocks;
+    }
+    return trimmed;
+  }
+
   commit(): void {
     const isWriting = this.#staged.size > 0 || this.#removed.size > 0;
     if (!isWriting && !this.#deletes.isPending) return;
@@ -169,18 +190,22 @@ export class LmdbLog implements EventLog {
     for (const id of this.#staged) planned.set(this.#tail(id), pack(this.#tail(id)));
     let deleted: LogId[] = [];
     try {
-      this.#room.require(this.#needOf(planned), { mayUseReserve: !isWriting });
+      const need = this.#needOf(planned);
+      this.#room.require(need, { mayUseReserve: !isWriting });
       this.#transaction(() => {
         for (const [tail, blocks] of planned) this.#write(tail, blocks);
         this.#writeTombstones();
-        deleted = this.#deletes.deleteSome(DELETES_MAX);
+        deleted = this.#deletes.deleteSome(need.deletes);
       });
     } catch (cause) {
       const error = asLogError(cause, this.#store.path);
       if (error instanceof LogError && error.fault === 'full') this.#makeRoom();
       throw error;
     }
-    for (const [tail, blocks] of planned) settle(tail, blocks);
+    for (const [tail, blocks] of planned) {
+      settle(tail, blocks);
+      this.#blocks.update(tail);
+    }
     this.#staged.clear();
     this.#removed.clear();
     this.#deletes.settle(deleted);
@@ -203,6 +228,10 @@ export class LmdbLog implements EventLog {
 
   bytes(id: LogId): number {
     return keptBytes(this.#tail(id));
+  }
+
+  keptBytes(): number {
+    return this.#blocks.bytes;
   }
 
   sizeBytes(): number {
@@ -236,7 +265,8 @@ export class LmdbLog implements EventLog {
       for (const { framesBytes } of packed) blocks.push(BLOCK_HEADER_BYTES + framesBytes);
     }
     const puts = blocks.length + planned.size + this.#removed.size;
-    return { blocks, puts, deletes: this.#deletes.isPending ? DELETES_MAX : 0 };
+    const deletes = this.#deletes.isPending ? DELETES_MAX + DELETES_PER_BLOCK * blocks.length : 0;
+    return { blocks, puts, deletes };
   }
 
   /** Writes what is staged of a stream. */

@@ -77,7 +77,7 @@ export class MemoryLog implements EventLog {
       const { id, name, epoch, config, closed, floor, head } = stream;
       this.#tails.set(id, { id, name, epoch, config, closed, floor, head });
       this.#nextId = Math.max(this.#nextId, id + 1);
-      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(stream) };
+      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(stream, floor) };
     }
   }
 
@@ -150,6 +150,17 @@ export class MemoryLog implements EventLog {
     );
   }
 
+  trimOldest(bytesMax: number): Set<LogId> {
+    const trimmed = new Set<LogId>();
+    while (this.keptBytes() > bytesMax) {
+      const oldest = this.#oldestBlock();
+      if (oldest === null) break;
+      this.trim(oldest.id, oldest.next.firstSeq);
+      trimmed.add(oldest.id);
+    }
+    return trimmed;
+  }
+
   commit(): Promise<void> | void {
     assert(!this.#committing, 'one commit at a time');
     if (this.#wait === null) return this.#commitNow(this.#takeStaged());
@@ -163,8 +174,15 @@ export class MemoryLog implements EventLog {
   }
 
   bytes(id: LogId): number {
+    const { floor } = this.#tail(id);
     const stream = this.#medium.streams.get(id);
-    return stream === undefined ? 0 : keptBytes(stream);
+    return stream === undefined ? 0 : keptBytes(stream, floor);
+  }
+
+  keptBytes(): number {
+    let bytes = 0;
+    for (const id of this.#tails.keys()) bytes += this.bytes(id);
+    return bytes;
   }
 
   sizeBytes(): number {
@@ -183,6 +201,20 @@ export class MemoryLog implements EventLog {
     const tail = this.#tails.get(id);
     assert(tail !== undefined, 'the log knows the streams that it is asked about');
     return tail;
+  }
+
+  /** The oldest run that can go, with the one after it; null when there are only last ones. */
+  #oldestBlock(): { id: LogId; block: StoredRun; next: StoredRun } | null {
+    let oldest: { id: LogId; block: StoredRun; next: StoredRun } | null = null;
+    for (const { id, floor } of this.#tails.values()) {
+      const runs = this.#medium.streams.get(id)?.runs ?? [];
+      const at = runs.findLastIndex(({ firstSeq }) => firstSeq <= floor);
+      const block = runs[at];
+      const next = runs[at + 1];
+      if (block === undefined || next === undefined) continue;
+      if (oldest === null || block.openedAtMs < oldest.block.openedAtMs) oldest = { id, block, next };
+    }
+    return oldest;
   }
 
   #stage(change: () => void): void {
@@ -249,7 +281,7 @@ function dropBelowFloor(stream: StoredStream): void {
   if (gone > 0) runs.splice(0, gone);
 }
 
-function keptBytes({ runs, floor, head, endPosition }: StoredStream): number {
+function keptBytes({ runs, head, endPosition }: StoredStream, floor: number): number {
   if (floor > head) return 0;
   const block = runs.findLast(({ firstSeq }) => firstSeq <= floor);
   return endPosition - (block?.position ?? endPosition);

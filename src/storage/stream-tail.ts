@@ -20,10 +20,23 @@ export interface StreamTail {
   last: BlockShape | null;
   /** The committed block with the event at the floor; null when no committed event can be read. */
   floorBlock: BlockStart | null;
+  /** Of the heap of oldest blocks: where the stream is in it, -1 for nowhere, and the bytes that it counts for. */
+  heapIndex: number;
+  countedBytes: number;
 }
 
 export function newTail(record: LivingRecord): StreamTail {
-  return { id: record.id, record, stored: null, head: 0, runs: [], last: null, floorBlock: null };
+  return {
+    id: record.id,
+    record,
+    stored: null,
+    head: 0,
+    runs: [],
+    last: null,
+    floorBlock: null,
+    heapIndex: -1,
+    countedBytes: 0,
+  };
 }
 
 export function committedHead({ last }: StreamTail): number {

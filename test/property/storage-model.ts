@@ -19,7 +19,11 @@ export type Step =
   | { readonly do: 'close' | 'remove' | 'retain'; readonly stream: number }
   | { readonly do: 'trim' | 'read'; readonly stream: number; readonly at: number }
   | { readonly do: 'pass'; readonly ms: number }
+  | { readonly do: 'shrink'; readonly share: number }
   | { readonly do: 'commit' | 'reopen' | 'settle' };
+
+/** More than any append of {@link steps} takes. */
+const LAST_BLOCK_BYTES_MAX = 3_100_000;
 
 const which = fc.nat(1000);
 const sizes = fc.oneof(
@@ -55,6 +59,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
       }),
     },
     { weight: 3, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: fc.nat(20_000) }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('shrink' as const), share: fc.nat(10) }) },
     { weight: 12, arbitrary: fc.record({ do: fc.constant('commit' as const) }) },
     { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('reopen' as const, 'settle' as const) }) },
   ),
@@ -98,6 +103,8 @@ export class LogMachine {
       case 'pass':
         this.#nowMs += step.ms;
         return;
+      case 'shrink':
+        return this.#shrink(step.share);
       case 'commit':
         await log.commit();
         this.#committed = this.#streams.map(copyOf);
@@ -187,6 +194,36 @@ export class LogMachine {
     const keptEvents = committed.length - floor + 1;
     assert.ok(stream.retention.events === 0 || keptEvents <= 2 * stream.retention.events);
     stream.floor = floor;
+  }
+
+  /** Leaves so many tenths of what is kept. */
+  #shrink(share: number): void {
+    const { log } = this.#stage;
+    const kept = log.keptBytes();
+    assert.equal(
+      kept,
+      this.#streams.reduce((sum, { id }) => sum + log.bytes(id), 0),
+      'the sum is that of the streams',
+    );
+    const bytesMax = (kept * share) / 10;
+    const trimmed = new Set<number>();
+    for (let before = -1; before < trimmed.size; ) {
+      before = trimmed.size;
+      for (const id of log.trimOldest(bytesMax)) trimmed.add(id);
+    }
+    const isLeast = this.#streams.every(({ id }) => log.bytes(id) <= LAST_BLOCK_BYTES_MAX);
+    assert.ok(log.keptBytes() <= bytesMax || isLeast, 'what can go, goes');
+    for (const stream of this.#streams) {
+      const floor = log.floor(stream.id);
+      assert.equal(
+        floor > stream.floor,
+        trimmed.has(stream.id),
+        'the streams whose floors moved, and no others',
+      );
+      const committed = this.#committed.find(({ id }) => id === stream.id)?.events.length ?? 0;
+      assert.ok(floor === stream.floor || floor <= committed, 'the last block stays');
+      stream.floor = floor;
+    }
   }
 
   #read(stream: ModelStream, at: number): void {

@@ -150,10 +150,10 @@ export class BrokerProcess {
     return this.untilExit();
   }
 
-  /** A new process with the same flags on the same port, after this one ended. */
-  async startAgain(): Promise<BrokerProcess> {
+  /** A new process with the same flags on the same port, after this one ended; `changed` ones win. */
+  async startAgain(...changed: string[]): Promise<BrokerProcess> {
     assert.ok(!this.isRunning, 'two brokers cannot have one port');
-    const flags = [...this.#options.flags];
+    const flags = [...this.#options.flags, ...changed];
     flags[flags.indexOf('--port') + 1] = String(this.#port);
     return BrokerProcess.launch({ ...this.#options, flags });
   }

@@ -65,15 +65,15 @@ export class DurableBroker {
   }
 
   /** The next process in the same directory, after this one ended. */
-  async startAgain(): Promise<void> {
+  async startAgain(...changedFlags: string[]): Promise<void> {
     this.#pastErrors.push(...this.#process.errors);
-    this.#process = await this.#process.startAgain();
+    this.#process = await this.#process.startAgain(...changedFlags);
   }
 
   /** SIGTERM, and the next process once the last one has ended as it should. */
-  async restart(): Promise<void> {
+  async restart(...changedFlags: string[]): Promise<void> {
     assert.deepEqual(await this.#process.stop(), { code: 0, signal: null }, this.#process.stderr);
-    await this.startAgain();
+    await this.startAgain(...changedFlags);
   }
 
   /** SIGKILL, and the next process. */

@@ -2,7 +2,10 @@
 export const METRIC = {
   connections: 'gapless_connections',
   deliveries: 'gapless_deliveries_total',
+  logKeptBytes: 'gapless_log_kept_bytes',
+  logLimitTrimmedBytes: 'gapless_log_limit_trimmed_bytes_total',
   publishedEvents: 'gapless_published_events_total',
+  publishesRefused: 'gapless_publishes_refused_total',
   resumeUnavailable: 'gapless_resume_unavailable_total',
   seamViolations: 'gapless_seam_violations_total',
   streamHead: 'gapless_stream_head',

@@ -93,6 +93,59 @@ export function describeLogRetention(name: string, open: () => LogStage): void {
       assert.ok(bench.stage.log.floor(id) > 1);
     });
 
+    it('lets the oldest blocks of all streams go first, whichever stream they are of, but for the last of each', async () => {
+      const { log } = bench.stage;
+      const [old, young, small] = [create(), create(), create()];
+      append(small, 1, [100]);
+      for (let second = 0; second < 20; second++) {
+        const [id, seq] = second < 10 ? [old, second + 1] : [young, second - 9];
+        append(id, seq, [40_000], NOW_MS + 1000 * second);
+        await log.commit();
+      }
+      const blockBytes = runOf(old, 1, [40_000]).frames.length;
+      assert.ok(Math.abs(log.keptBytes() - 20 * blockBytes) < 1000);
+
+      assert.deepEqual([...log.trimOldest(log.keptBytes())], []);
+      assert.deepEqual([...log.trimOldest(log.keptBytes() - 1)], [old]);
+      assert.equal(log.floor(old), 2, 'no more than has to');
+      assert.deepEqual([...log.trimOldest(16 * blockBytes)], [old]);
+      assert.deepEqual([log.floor(old), log.floor(young), log.floor(small)], [6, 1, 1]);
+      assert.deepEqual([...log.trimOldest(5 * blockBytes)].sort(), [old, young].sort());
+      assert.deepEqual([log.floor(old), log.floor(young), log.floor(small)], [10, 8, 1]);
+      assert.ok(log.keptBytes() <= 5 * blockBytes);
+
+      assert.deepEqual([...log.trimOldest(0)], [young]);
+      assert.deepEqual([log.floor(old), log.floor(young), log.floor(small)], [10, 10, 1]);
+      assert.deepEqual([...log.trimOldest(0)], [], 'the last block of a stream stays');
+      await log.commit();
+      await settleDeletes(log);
+      await reopen();
+      assert.deepEqual(
+        [old, young, small].map((id) => bench.stage.loaded.find((stream) => stream.id === id)?.floor),
+        [10, 10, 1],
+      );
+      assert.ok(readAll(bench.stage, old, 9, READ_BYTES).frames.equals(frameOf(old, 10, 40_000)));
+    });
+
+    it('takes blocks of several streams by turns, as old as they are', async () => {
+      const { log } = bench.stage;
+      const ids = [create(), create(), create()];
+      for (let seq = 1; seq <= 10; seq++) {
+        for (const [index, id] of ids.entries()) {
+          append(id, seq, [40_000], NOW_MS + 1000 * (3 * seq + index));
+          await log.commit();
+        }
+      }
+      const [first, second, third] = ids as [number, number, number];
+      const blockBytes = runOf(first, 1, [40_000]).frames.length;
+      log.trimOldest(log.keptBytes() - 3.5 * blockBytes);
+      assert.deepEqual([log.floor(first), log.floor(second), log.floor(third)], [3, 2, 2]);
+      log.remove(first);
+      log.trimOldest(log.keptBytes() - 4.5 * blockBytes);
+      assert.deepEqual([log.floor(second), log.floor(third)], [5, 4]);
+      assert.equal(log.keptBytes(), log.bytes(second) + log.bytes(third));
+    });
+
     it('keeps events as long as retention asks for, and about twice that at most', async () => {
       const id = create({ ageMs: 10_000 });
       for (let second = 0; second < 100; second++) {
