@@ -17,6 +17,7 @@ import { LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
 import { READ_OK, RingReader } from '../ring/read.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
+import { CatchUp } from './catch-up.js';
 import { DrainLoop } from './drain-loop.js';
 import type { EdgeStream, Waiter } from './edge-stream.js';
 import { type DirectoryPort, EdgeStreams } from './edge-streams.js';
@@ -80,6 +81,7 @@ export class EdgeBroker {
       reader: this.#reader,
       counters: options.counters,
       writeBytesMax: options.writeBytesMax,
+      catchUp: new CatchUp(options.counters, options.now),
       replay:
         durable === null
           ? null

@@ -15,6 +15,7 @@ import { filterFrames } from '../core/sse-parse.js';
 import { Counter, type Counters } from '../ring/counters.js';
 import type { RingReader } from '../ring/read.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '../ring/read.js';
+import type { CatchUp } from './catch-up.js';
 import type { EdgeStream } from './edge-stream.js';
 import { overtakenFrame } from './refusal.js';
 import type { Replay, SharedRun } from './replay.js';
@@ -54,6 +55,7 @@ export class FanOut {
   readonly #events: FanOutEvents;
   readonly #writeBytesMax: number;
   readonly #replay: Replay | null;
+  readonly #catchUp: CatchUp;
   readonly #runs: KeptRun[];
   #nextRun = 0;
   /** The run that was given last. */
@@ -73,8 +75,10 @@ export class FanOut {
     writeBytesMax: number;
     /** Null without a durable log. */
     replay: Replay | null;
+    catchUp: CatchUp;
   }) {
     this.#replay = options.replay;
+    this.#catchUp = options.catchUp;
     this.#reader = options.reader;
     this.#counters = options.counters;
     this.#events = options.events;
@@ -135,7 +139,7 @@ export class FanOut {
   begin(stream: EdgeStream, subscription: Subscription): void {
     if (this.turnIsOver || this.#reader.look(stream) === READ_GONE) return;
     if (subscription.cursor === this.#reader.committedSeq) return;
-    const shared = this.#runAfter(stream, subscription.cursor);
+    const shared = this.#runAfter(stream, subscription);
     if (shared !== null) this.#give(subscription, shared);
   }
 
@@ -190,7 +194,7 @@ export class FanOut {
    * @returns false when the stream is gone; the next turn finds that out and ends everybody.
    */
   #advance(stream: EdgeStream, subscription: Subscription): boolean {
-    const shared = this.#runAfter(stream, subscription.cursor);
+    const shared = this.#runAfter(stream, subscription);
     if (shared === null) return this.#endUnreadable(stream, subscription);
     this.#give(subscription, shared);
     return true;
@@ -223,8 +227,9 @@ export class FanOut {
     }
   }
 
-  /** The frames after a cursor, read once a turn; null when the ring cannot give them. */
-  #runAfter(stream: EdgeStream, afterSeq: number): SharedRun | null {
+  /** The frames after a reader's cursor, read once a turn; null when the ring cannot give them. */
+  #runAfter(stream: EdgeStream, subscription: Subscription): SharedRun | null {
+    const afterSeq = subscription.cursor;
     // Mostly everybody stands where the one before does.
     const recent = this.#recent;
     if (recent.stream === stream && recent.run.firstSeq === afterSeq + 1) return recent;
@@ -236,7 +241,7 @@ export class FanOut {
     kept.stream = null;
     this.#found = this.#reader.read(stream, afterSeq, this.#writeBytesMax, kept.run);
     if (this.#found === READ_OVERTAKEN && this.#reader.lowestSeq <= afterSeq + 1) {
-      return this.#replayedAfter(stream, afterSeq);
+      return this.#replayedAfter(stream, subscription);
     }
     if (this.#found !== READ_OK) return null;
     if (!startsWithId(kept.run.frames, stream.epoch, afterSeq + 1)) {
@@ -254,7 +259,9 @@ export class FanOut {
   }
 
   /** The frames after a cursor that is below the ring, from the durable log. */
-  #replayedAfter(stream: EdgeStream, afterSeq: number): SharedRun | null {
+  #replayedAfter(stream: EdgeStream, subscription: Subscription): SharedRun | null {
+    const afterSeq = subscription.cursor;
+    this.#catchUp.isBehind(subscription);
     const replayed = (this.#replay as Replay).after(stream, afterSeq);
     if (typeof replayed === 'string') {
       this.#found =
@@ -266,6 +273,7 @@ export class FanOut {
       return null;
     }
     this.#counters.add(Counter.replayedBytes, replayed.run.frames.length);
+    if (replayed.run.lastSeq + 1 >= this.#reader.floorSeq) this.#catchUp.isBack(subscription);
     return replayed;
   }
 

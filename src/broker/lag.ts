@@ -3,7 +3,7 @@
  * process. Cold path: looked at once a second and when metrics are asked for.
  */
 
-import { Counter, type Counters, LagHistogram } from '../ring/counters.js';
+import { Counter, CounterHistogram, type Counters } from '../ring/counters.js';
 import { READ_OK, type RingReader } from '../ring/read.js';
 import type { EdgeStream } from './edge-stream.js';
 
@@ -22,8 +22,8 @@ export function sampleLag(streams: Iterable<EdgeStream>, reader: RingReader, cou
     if (reader.look(stream) !== READ_OK) continue;
     const committed = reader.committedSeq;
     for (const subscription of stream.subscriptions()) {
-      counters.observeLag(LagHistogram.written, committed - subscription.cursor);
-      counters.observeLag(LagHistogram.delivered, committed - subscription.delivered);
+      counters.observe(CounterHistogram.lagWritten, committed - subscription.cursor);
+      counters.observe(CounterHistogram.lagDelivered, committed - subscription.delivered);
     }
     stalled += stream.stalled.length;
   }

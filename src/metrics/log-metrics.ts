@@ -2,9 +2,10 @@
  * What the durable log and the replay pool say of themselves. Without a data directory there are none of these.
  */
 
-import { Gauge, Histogram, Counter as PromCounter, type Registry } from 'prom-client';
-import { COMMIT_SECONDS_BOUNDS, LogCounter, type LogStatus } from '../ring/log-status.js';
+import { Gauge, Counter as PromCounter, type Registry } from 'prom-client';
+import { COMMIT_SECONDS_BOUNDS, type LogStatus } from '../ring/log-status.js';
 import { COMMIT_SECONDS, LOG_FAULT, LOG_METRICS, REPLAY_METRICS } from './names.js';
+import { SharedHistogram } from './shared-histogram.js';
 
 export interface LogSources {
   readonly status: LogStatus;
@@ -19,7 +20,8 @@ export function registerLogMetrics({ status, replay }: LogSources, registry: Reg
   for (const [field, { name, help }] of Object.entries(REPLAY_METRICS)) {
     show(name, help, registers, () => replay()[field as keyof typeof REPLAY_METRICS]);
   }
-  registry.registerMetric(new CommitSecondsHistogram(status));
+  const commits = () => [{ labels: {}, ...status.observedCommits() }];
+  registry.registerMetric(new SharedHistogram(COMMIT_SECONDS, COMMIT_SECONDS_BOUNDS, commits));
 }
 
 function show(name: string, help: string, registers: Registry[], value: () => number): void {
@@ -33,37 +35,4 @@ function show(name: string, help: string, registers: Registry[], value: () => nu
       this.inc(value());
     },
   });
-}
-
-type Values = Omit<Awaited<ReturnType<Histogram['get']>>, 'collect' | 'type'> & {
-  readonly type: 'histogram';
-};
-
-/** Counted in shared memory by the log thread; this shows it. */
-class CommitSecondsHistogram extends Histogram {
-  readonly #status: LogStatus;
-
-  constructor(status: LogStatus) {
-    super({ ...COMMIT_SECONDS, registers: [] });
-    this.#status = status;
-  }
-
-  /** The registry's way of asking. */
-  async getForPromString(): Promise<Values> {
-    const { name } = COMMIT_SECONDS;
-    const values: Values['values'] = [];
-    let count = 0;
-    for (let bucket = 0; bucket <= COMMIT_SECONDS_BOUNDS.length; bucket++) {
-      count += this.#status.get(LogCounter.commitSecondsBuckets + bucket);
-      const le = COMMIT_SECONDS_BOUNDS[bucket] ?? '+Inf';
-      values.push({ metricName: `${name}_bucket`, labels: { le }, value: count });
-    }
-    values.push({
-      metricName: `${name}_sum`,
-      labels: {},
-      value: this.#status.get(LogCounter.commitSecondsSum),
-    });
-    values.push({ metricName: `${name}_count`, labels: {}, value: count });
-    return { ...COMMIT_SECONDS, type: 'histogram', aggregator: 'sum', values };
-  }
 }

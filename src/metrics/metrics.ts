@@ -7,10 +7,10 @@ import { collectDefaultMetrics, Gauge, Counter as PromCounter, Registry } from '
 import type { StreamState } from '../broker/directory.js';
 import type { StreamLag } from '../broker/lag.js';
 import type { Arena } from '../ring/arena.js';
-import type { Counters } from '../ring/counters.js';
-import { SubscriberLagHistogram } from './lag-histogram.js';
+import { CounterHistogram, type Counters } from '../ring/counters.js';
 import { type LogSources, registerLogMetrics } from './log-metrics.js';
-import { COMPUTED, LOOP_DELAY, STREAM_METRICS, WORD_METRICS } from './names.js';
+import { CATCH_UP, COMPUTED, LOOP_DELAY, STREAM_METRICS, SUBSCRIBER_LAG, WORD_METRICS } from './names.js';
+import { addUp, SharedHistogram } from './shared-histogram.js';
 import { StreamPicker } from './stream-picker.js';
 
 export interface MetricsSources {
@@ -46,8 +46,11 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     for (const metric of WORD_METRICS) registerWords(metric, sources.counters, registers);
     registerLoopDelay(sources.counters, registers);
-    if (sources.log !== null) registerLogMetrics(sources.log, this.#registry);
-    this.#registry.registerMetric(new SubscriberLagHistogram(sources.counters));
+    registerLag(sources.counters, this.#registry);
+    if (sources.log !== null) {
+      registerLogMetrics(sources.log, this.#registry);
+      registerCatchUp(sources.counters, this.#registry);
+    }
     for (const [family, { name, help }] of Object.entries(COMPUTED)) {
       const Kind = name.endsWith('_total') ? PromCounter : Gauge;
       this.#set.set(family as Family, new Kind({ name, help, registers }));
@@ -130,6 +133,29 @@ function registerWords(
         this.inc({ [words.label]: value }, total(index));
     },
   });
+}
+
+function registerLag(counters: readonly Counters[], registry: Registry): void {
+  const { lagWritten, lagDelivered } = CounterHistogram;
+  const series = () =>
+    Object.entries({ written: lagWritten, delivered: lagDelivered }).map(([position, histogram]) =>
+      addUp(
+        { position },
+        counters.map((block) => block.observed(histogram)),
+      ),
+    );
+  registry.registerMetric(new SharedHistogram(SUBSCRIBER_LAG, lagWritten.bounds, series));
+}
+
+function registerCatchUp(counters: readonly Counters[], registry: Registry): void {
+  const { catchUpSeconds } = CounterHistogram;
+  const series = () => [
+    addUp(
+      {},
+      counters.map((block) => block.observed(catchUpSeconds)),
+    ),
+  ];
+  registry.registerMetric(new SharedHistogram(CATCH_UP, catchUpSeconds.bounds, series));
 }
 
 function registerLoopDelay(counters: readonly Counters[], registers: Registry[]): void {

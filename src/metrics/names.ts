@@ -130,6 +130,11 @@ export const LOOP_DELAY = {
   },
 };
 
+export const CATCH_UP = {
+  name: 'gapless_catch_up_seconds',
+  help: 'Time that subscribers took from the durable log back to what is in memory.',
+};
+
 export const SUBSCRIBER_LAG = {
   name: 'gapless_subscriber_lag_events',
   help: 'How far subscribers are behind what is committed, sampled each second, by what was written to their socket and by what left the process.',

@@ -2,8 +2,10 @@
  * Hot counters: plain words in shared memory, one block per edge, written by that edge alone and read by
  * whoever renders metrics. An f64 each: aligned, so that no supported processor tears it.
  *
- * COUNTER BLOCK: f64 words at the indexes of `Counter`, then the lag histograms.
+ * COUNTER BLOCK: f64 words at the indexes of `Counter`, then the histograms.
  */
+
+import { assert } from '../assert.js';
 
 /** Index of each counter in an edge's block. Gauges are marked; all else only grows. */
 export const Counter = {
@@ -68,14 +70,34 @@ export const Counter = {
 
 const COUNTERS_LENGTH = 40;
 
-/** Upper bounds of the lag histograms, events. The last bucket has none. */
-export const LAG_BOUNDS = [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000] as const;
+/** A histogram in an edge's block: its place, and the upper bounds of its buckets; one more bucket has none. */
+export interface CounterHistogramShape {
+  readonly index: number;
+  readonly bounds: readonly number[];
+}
+
+/** Events. */
+const LAG_BOUNDS = [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000];
+const CATCH_UP_SECONDS_BOUNDS = [0.01, 0.05, 0.25, 1, 5, 15, 60, 300];
+
+export const CounterHistogram = {
+  /** Behind the head by what was written, events. */
+  lagWritten: { index: 0, bounds: LAG_BOUNDS },
+  /** Behind the head by what was delivered, events. */
+  lagDelivered: { index: 1, bounds: LAG_BOUNDS },
+  /** From the durable log back into the ring. */
+  catchUpSeconds: { index: 2, bounds: CATCH_UP_SECONDS_BOUNDS },
+} as const satisfies Record<string, CounterHistogramShape>;
+
+/** As many buckets as the histogram with the most has, and the sum. */
 const HISTOGRAM_LENGTH = LAG_BOUNDS.length + 2;
+const HISTOGRAMS = Object.values(CounterHistogram);
+assert(
+  HISTOGRAMS.every(({ index, bounds }, at) => index === at && bounds.length + 2 <= HISTOGRAM_LENGTH),
+  'counters: each histogram has a place of its own, and fits it',
+);
 
-/** The lag histograms: behind the head by what was written, and by what was delivered. */
-export const LagHistogram = { written: 0, delivered: 1 } as const;
-
-const BLOCK_LENGTH = COUNTERS_LENGTH + 2 * HISTOGRAM_LENGTH;
+const BLOCK_LENGTH = COUNTERS_LENGTH + HISTOGRAMS.length * HISTOGRAM_LENGTH;
 /** Blocks stand on cache lines of their own. */
 const BLOCK_BYTES = Math.ceil((BLOCK_LENGTH * 8) / 128) * 128;
 
@@ -108,19 +130,18 @@ export class Counters {
     return this.#words[counter] as number;
   }
 
-  /** Observes one subscriber's lag, events. */
-  observeLag(histogram: number, lag: number): void {
-    const base = COUNTERS_LENGTH + histogram * HISTOGRAM_LENGTH;
+  observe({ index, bounds }: CounterHistogramShape, value: number): void {
+    const base = COUNTERS_LENGTH + index * HISTOGRAM_LENGTH;
     let bucket = 0;
-    while (bucket < LAG_BOUNDS.length && lag > (LAG_BOUNDS[bucket] as number)) bucket++;
+    while (bucket < bounds.length && value > (bounds[bucket] as number)) bucket++;
     this.add(base + bucket, 1);
-    this.add(base + HISTOGRAM_LENGTH - 1, lag);
+    this.add(base + HISTOGRAM_LENGTH - 1, value);
   }
 
   /** Observations per bucket (not cumulated; the last is above all bounds) and their sum. */
-  lagHistogram(histogram: number): { buckets: number[]; sum: number } {
-    const base = COUNTERS_LENGTH + histogram * HISTOGRAM_LENGTH;
-    const buckets = Array.from(this.#words.subarray(base, base + LAG_BOUNDS.length + 1));
+  observed({ index, bounds }: CounterHistogramShape): { buckets: number[]; sum: number } {
+    const base = COUNTERS_LENGTH + index * HISTOGRAM_LENGTH;
+    const buckets = Array.from(this.#words.subarray(base, base + bounds.length + 1));
     return { buckets, sum: this.get(base + HISTOGRAM_LENGTH - 1) };
   }
 }

@@ -71,6 +71,13 @@ export class LogStatus {
     return this.#counters[counter] as number;
   }
 
+  /** Commits by duration, as the buckets of a histogram, and the sum of durations. */
+  observedCommits(): { buckets: number[]; sum: number } {
+    const start = LogCounter.commitSecondsBuckets;
+    const buckets = Array.from(this.#counters.subarray(start, start + COMMIT_SECONDS_BOUNDS.length + 1));
+    return { buckets, sum: this.get(LogCounter.commitSecondsSum) };
+  }
+
   observeCommit(seconds: number): void {
     let bucket = 0;
     while (bucket < COMMIT_SECONDS_BOUNDS.length && seconds > (COMMIT_SECONDS_BOUNDS[bucket] as number))

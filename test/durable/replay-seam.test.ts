@@ -6,7 +6,7 @@ import { GapChecker } from '../support/gap-checker.js';
 import { freshStream, stateOf } from '../support/gapless-client.js';
 import { METRIC } from '../support/metric-names.js';
 import { seededPrng } from '../support/prng.js';
-import { scrape, total } from '../support/prometheus.js';
+import { observations, scrape, total } from '../support/prometheus.js';
 import { Publisher } from '../support/publisher.js';
 import { Reader } from '../support/reader.js';
 import { SseSubscription } from '../support/sse-client.js';
@@ -28,6 +28,10 @@ for (const threads of [1, 3]) {
       return total(await scrape(broker.port), 'gapless_resume_attempts_total', { outcome });
     }
 
+    async function catchUps(): Promise<number> {
+      return observations(await scrape(broker.port), 'gapless_catch_up_seconds');
+    }
+
     it('4.1, 4.3 a resume at every cursor around it gets every event after that once, in order (I1, I2, I3)', async (context) => {
       const prng = seededPrng(context);
       const stream = await FilledStream.create(broker.port, { eventBytes: EVENT_BYTES });
@@ -40,7 +44,7 @@ for (const threads of [1, 3]) {
         ...range(floor - 1 - SEAM_EVENTS, floor - 1 + SEAM_EVENTS),
         ...range(1, DRAWN_CURSORS).map(() => prng.below(head)),
       ];
-      const [fromLog, fromRing] = [await resumes('log'), await resumes('ring')];
+      const [fromLog, fromRing, caughtUp] = [await resumes('log'), await resumes('ring'), await catchUps()];
 
       await inTurns(cursors, async (seq) => {
         const lastEventId = cursorOf(stream.epoch, seq);
@@ -56,6 +60,7 @@ for (const threads of [1, 3]) {
       assert.equal((await stateOf(broker.port, stream.name)).floor, floor, 'the seam moved under the test');
       assert.equal((await resumes('log')) - fromLog, below);
       assert.equal((await resumes('ring')) - fromRing, cursors.length - below);
+      assert.equal((await catchUps()) - caughtUp, below, 'each was timed until it was back in the ring');
       assert.equal(total(await scrape(broker.port), METRIC.seamViolations), 0);
     });
 

@@ -64,6 +64,13 @@ export function total(
     .reduce((sum, sample) => sum + sample.value, 0);
 }
 
+/** How many observations a histogram has, over all its series. */
+export function observations(families: Map<string, Family>, name: string): number {
+  const counts = families.get(name)?.samples.filter((sample) => sample.name === `${name}_count`);
+  assert.ok(counts !== undefined && counts.length > 0, `no histogram ${name}`);
+  return counts.reduce((sum, sample) => sum + sample.value, 0);
+}
+
 function familyOf(families: Map<string, Family>, name: string): Family {
   let family = families.get(name);
   if (family === undefined) {

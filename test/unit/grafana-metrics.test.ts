@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import {
+  CATCH_UP,
   COMMIT_SECONDS,
   COMPUTED,
   LOG_FAULT,
@@ -35,7 +36,7 @@ const OURS: ReadonlySet<string> = new Set(
   ]
     .map(({ name }) => name)
     .concat(
-      [SUBSCRIBER_LAG, COMMIT_SECONDS].flatMap(({ name }) =>
+      [SUBSCRIBER_LAG, COMMIT_SECONDS, CATCH_UP].flatMap(({ name }) =>
         ['', '_bucket', '_sum', '_count'].map((suffix) => name + suffix),
       ),
     ),
