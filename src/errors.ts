@@ -90,6 +90,12 @@ export const ERRORS = {
     retry: false,
     doc: 'An event type is at most 128 bytes of UTF-8 without CR, LF or NUL.',
   },
+  invalid_handshake: {
+    status: 400,
+    title: 'The WebSocket handshake is not valid',
+    retry: false,
+    doc: 'A WebSocket is opened with version 13, a key, and a subprotocol of those that are supported, or none.',
+  },
   invalid_query: {
     status: 400,
     title: 'A query parameter is not valid',
@@ -149,6 +155,12 @@ export const ERRORS = {
     title: 'Not implemented',
     retry: false,
     doc: 'The contract has this; this version of the server does not.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    title: 'Pages of this origin may not connect',
+    retry: false,
+    doc: 'A browser may open a WebSocket from the origins that the server was told of, and from its own.',
   },
   reserved_type: {
     status: 400,

@@ -5,7 +5,7 @@
 
 import type { FrameBatch } from '../core/sse-frame.js';
 import { APPENDED, Appender } from '../ring/append.js';
-import { Counter, type Counters } from '../ring/counters.js';
+import { Counter } from '../ring/counters.js';
 import {
   addSubscribers,
   readPositions,
@@ -13,43 +13,21 @@ import {
   touchStream,
   trimToRetention,
 } from '../ring/lifecycle.js';
-import { LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
+import { LOG_HEALTHY } from '../ring/log-status.js';
 import { READ_OK, RingReader } from '../ring/read.js';
-import type { Rings } from '../ring/rings.js';
-import type { Wakes } from '../ring/wake-queue.js';
 import { CatchUp } from './catch-up.js';
 import { DrainLoop } from './drain-loop.js';
+import type { EdgeBrokerOptions } from './edge-broker-options.js';
 import type { EdgeStream, Waiter } from './edge-stream.js';
-import { type DirectoryPort, EdgeStreams } from './edge-streams.js';
+import { EdgeStreams } from './edge-streams.js';
+import type { Ending } from './ending.js';
 import { FanOut } from './fan-out.js';
 import { Heartbeats } from './heartbeats.js';
 import { lagsOf, type StreamLag, sampleLag } from './lag.js';
 import { type PageRead, PageReader } from './page-reader.js';
-import { Replay, type ReplayPort } from './replay.js';
-import { type Sink, Subscription, type TypeFilter } from './subscription.js';
-
-export interface EdgeBrokerOptions {
-  readonly edge: number;
-  readonly rings: Rings;
-  readonly wakes: Wakes;
-  readonly counters: Counters;
-  readonly directory: DirectoryPort;
-  readonly writeBytesMax: number;
-  readonly pageBytesMax: number;
-  readonly heartbeatIntervalMs: number;
-  /** The durable log, where there is one. */
-  readonly durable: {
-    readonly status: LogStatus;
-    readonly replay: ReplayPort;
-    readonly replayCacheBytes: number;
-  } | null;
-  /** Unix time, milliseconds. */
-  readonly now: () => number;
-  /** A number from 0 up to 1: spreads heartbeats. */
-  readonly random: () => number;
-  /** Runs the callback after the sockets that are ready now have been read. */
-  readonly defer: (callback: () => void) => void;
-}
+import type { Rendering } from './rendering.js';
+import { Replay } from './replay.js';
+import { type Sink, Subscription } from './subscription.js';
 
 export class EdgeBroker {
   readonly streams: EdgeStreams;
@@ -153,7 +131,7 @@ export class EdgeBroker {
   /** Registers a subscriber that has everything up to `cursor`. After `expectReader`, in the same turn; then `start`. */
   subscribe(
     stream: EdgeStream,
-    options: { sink: Sink; cursor: number; filter: TypeFilter | null; tellUnavailable: boolean },
+    options: { sink: Sink; cursor: number; rendering: Rendering | null; tellUnavailable: boolean },
   ): Subscription {
     const subscription = new Subscription({ stream, ...options });
     this.#heartbeats.enlist(subscription);
@@ -272,16 +250,16 @@ export class EdgeBroker {
   }
 
   /**
-   * Ends subscriptions that `select` picks, properly, after a last frame. For draining.
+   * Ends subscriptions that `select` picks, properly. For draining.
    * @param all also those who have not been given all that is committed; they resume elsewhere.
    */
-  endWhere(select: () => boolean, lastFrame: () => string, all: boolean): void {
+  endWhere(select: () => boolean, ending: () => Ending, all: boolean): void {
     for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
       const subscription = this.#subscriptions[i] as Subscription;
       const isBehind = subscription.delivered < subscription.stream.drainedSeq;
       if ((isBehind && !all) || !select()) continue;
       this.unsubscribe(subscription);
-      subscription.sink.end(lastFrame());
+      subscription.sink.end(ending());
     }
   }
 

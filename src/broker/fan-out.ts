@@ -10,16 +10,15 @@
 
 import { assert } from '../assert.js';
 import { formatCursor } from '../core/cursor.js';
-import { eventFrame } from '../core/sse-frame.js';
-import { filterFrames } from '../core/sse-parse.js';
 import { Counter, type Counters } from '../ring/counters.js';
 import type { RingReader } from '../ring/read.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '../ring/read.js';
 import type { CatchUp } from './catch-up.js';
 import type { EdgeStream } from './edge-stream.js';
-import { overtakenFrame } from './refusal.js';
-import type { Replay, SharedRun } from './replay.js';
-import type { Subscription, TypeFilter } from './subscription.js';
+import { overtakenEnding } from './refusal.js';
+import type { Replay } from './replay.js';
+import { rendered, type SharedRun } from './shared-run.js';
+import type { Subscription } from './subscription.js';
 
 /** A read whose first frame is not the expected one: never happens, and is never passed on. */
 const READ_TORN = -1;
@@ -85,7 +84,7 @@ export class FanOut {
     this.#writeBytesMax = options.writeBytesMax;
     this.#runs = Array.from({ length: RUNS_MAX }, () => ({
       run: new FrameRun(options.writeBytesMax),
-      filtered: new Map(),
+      rendered: new Map(),
       stream: null,
     }));
     this.#recent = this.#runs[0] as KeptRun;
@@ -183,7 +182,7 @@ export class FanOut {
     this.#counters.add(Counter.unavailableEvicted, 1);
     this.#end(stream, subscription);
     if (subscription.tellUnavailable) {
-      subscription.sink.end(overtakenFrame(stream.epoch, subscription.cursor, at));
+      subscription.sink.end(overtakenEnding(stream.epoch, subscription.cursor, at));
     } else {
       subscription.sink.cut();
     }
@@ -207,7 +206,9 @@ export class FanOut {
       'I1: the seqs written on one connection are consecutive',
     );
     subscription.cursor = run.lastSeq;
-    const { frames, count } = subscription.filter === null ? run : filtered(shared, subscription.filter);
+    const { rendering } = subscription;
+    const { frames, count } =
+      rendering === null ? run : rendered(shared, rendering, subscription.stream.epoch);
     this.#turnBytesLeft -= WRITE_COST_BYTES + frames.length;
     if (frames.length === 0) {
       subscription.delivered = run.lastSeq;
@@ -218,7 +219,7 @@ export class FanOut {
     this.#deliveries += count;
     this.#deliveredBytes += frames.length;
     if (subscription.state !== 'ready') return; // The write found the connection dead.
-    if (subscription.filter === null) subscription.announced = run.lastSeq;
+    if (rendering === null || !rendering.filters) subscription.announced = run.lastSeq;
     if (taken) {
       subscription.delivered = run.lastSeq;
     } else {
@@ -249,7 +250,7 @@ export class FanOut {
       return null;
     }
     kept.stream = stream;
-    kept.filtered.clear();
+    kept.rendered.clear();
     return this.#remember(kept);
   }
 
@@ -298,8 +299,7 @@ export class FanOut {
 
   #endClosed(stream: EdgeStream, subscription: Subscription): void {
     this.#end(stream, subscription);
-    const cursor = formatCursor(stream.epoch, subscription.cursor);
-    subscription.sink.end(eventFrame('stream_closed', JSON.stringify({ cursor })));
+    subscription.sink.end({ kind: 'closed', cursor: formatCursor(stream.epoch, subscription.cursor) });
   }
 
   #endDeleted(stream: EdgeStream): void {
@@ -307,8 +307,7 @@ export class FanOut {
       while (list.length > 0) {
         const subscription = list[list.length - 1] as Subscription;
         this.#end(stream, subscription);
-        const cursor = formatCursor(stream.epoch, subscription.cursor);
-        subscription.sink.end(eventFrame('stream_deleted', JSON.stringify({ cursor })));
+        subscription.sink.end({ kind: 'deleted', cursor: formatCursor(stream.epoch, subscription.cursor) });
       }
     }
     for (const waiter of [...stream.waiters]) waiter.wake();
@@ -326,16 +325,6 @@ export class FanOut {
       if (closed || committed > waiter.afterSeq) waiter.wake();
     }
   }
-}
-
-/** Subscribers with the same filter share its work. */
-function filtered(kept: SharedRun, filter: TypeFilter): { frames: Uint8Array; count: number } {
-  let run = kept.filtered.get(filter.key);
-  if (run === undefined) {
-    run = filterFrames(kept.run.frames, filter.types);
-    kept.filtered.set(filter.key, run);
-  }
-  return run;
 }
 
 /** Whether a run begins with `id: <epoch>.<seq>\n`. Checked once a run, not once a write. */

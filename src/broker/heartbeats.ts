@@ -3,7 +3,7 @@
  * each subscription has a share of the interval of its own, or all of those that came at once would be due at once.
  */
 
-import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
+import { formatCursor } from '../core/cursor.js';
 import type { Subscription } from './subscription.js';
 
 const TICK_MS_MIN = 10;
@@ -34,19 +34,19 @@ export class Heartbeats {
     const share = SHARE_MIN + (1 - SHARE_MIN) * this.#random();
     subscription.quietTicksMax = Math.max(1, Math.floor(this.#intervalTicks * share) - 1);
     subscription.writtenAtTick = this.tick;
+    subscription.beatAtTick = this.tick;
   }
 
-  isDue(subscription: Subscription): boolean {
-    return this.tick - subscription.writtenAtTick >= subscription.quietTicksMax;
+  isDue({ sink, beatAtTick, writtenAtTick, quietTicksMax }: Subscription): boolean {
+    return this.tick - (sink.beatsWhenBusy ? beatAtTick : writtenAtTick) >= quietTicksMax;
   }
 
   /** @returns what the sink says: whether all was taken. */
   beat(subscription: Subscription): boolean {
-    const { stream, sink, cursor } = subscription;
-    // What a filter left out is passed over with an id (contract 4.9).
-    const frame = cursor > subscription.announced ? idFrame(stream.epoch, cursor) : HEARTBEAT;
+    const { stream, sink, cursor, announced } = subscription;
     subscription.writtenAtTick = this.tick;
+    subscription.beatAtTick = this.tick;
     subscription.announced = cursor;
-    return sink.write(frame);
+    return sink.beat(formatCursor(stream.epoch, cursor), cursor > announced);
   }
 }

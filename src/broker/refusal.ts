@@ -5,8 +5,8 @@
 
 import { formatCursor } from '../core/cursor.js';
 import type { ResumeReason } from '../core/resume.js';
-import { eventFrame } from '../core/sse-frame.js';
 import { RequestError } from '../errors.js';
+import type { Ending } from './ending.js';
 
 /** Where the stream stood when it refused. */
 export interface RefusalPositions {
@@ -36,17 +36,16 @@ export function refusal(reason: ResumeReason, cursor: string, at: RefusalPositio
   );
 }
 
-/** The in-band refusal: its id is the head, so that what follows comes without a hole (contract 4.5). */
-export function refusalFrame(error: RequestError, at: { epoch: string; head: number }): string {
-  return eventFrame('resume_unavailable', JSON.stringify(error.problem()), formatCursor(at.epoch, at.head));
-}
-
-/** The in-band refusal of a reader that eviction overtook (contract 4.6). */
-export function overtakenFrame(
+/** How a reader ends that eviction overtook, where it is told (contract 4.6). */
+export function overtakenEnding(
   epoch: string,
   cursor: number,
   at: { lowestSeq: number; committedSeq: number },
-): string {
+): Ending {
   const positions = { epoch, floor: at.lowestSeq, head: at.committedSeq };
-  return refusalFrame(refusal('evicted', formatCursor(epoch, cursor), positions), positions);
+  return {
+    kind: 'unavailable',
+    refusal: refusal('evicted', formatCursor(epoch, cursor), positions),
+    head: formatCursor(epoch, at.committedSeq),
+  };
 }

@@ -5,23 +5,11 @@
  */
 
 import type { EdgeStream } from './edge-stream.js';
-
-/** A run as it goes on the wire. */
-export interface ReplayRun {
-  readonly firstSeq: number;
-  readonly lastSeq: number;
-  readonly frames: Uint8Array;
-}
+import type { ReplayRun, SharedRun } from './shared-run.js';
 
 /** Reads from the log, on another thread. Null: the event after the cursor is not there any more. */
 export interface ReplayPort {
   read(stream: EdgeStream, afterSeq: number, bytesMax: number): Promise<ReplayRun | null>;
-}
-
-/** A run that many subscribers are given, with what filters leave of it, by their keys. */
-export interface SharedRun {
-  readonly run: ReplayRun & { readonly count: number };
-  readonly filtered: Map<string, { readonly frames: Uint8Array; readonly count: number }>;
 }
 
 /** What there is after a cursor; `waiting` while it is on its way. */
@@ -76,7 +64,7 @@ export class Replay {
         entry.replayed = 'missing';
       } else {
         const count = run.lastSeq - run.firstSeq + 1;
-        entry.replayed = { run: { ...run, count }, filtered: new Map() };
+        entry.replayed = { run: { ...run, count }, rendered: new Map() };
         entry.bytes = run.frames.length;
       }
     } catch {

@@ -9,6 +9,8 @@
  */
 
 import type { EdgeStream } from './edge-stream.js';
+import type { Ending } from './ending.js';
+import type { Rendering } from './rendering.js';
 
 /** The way out, as the fan-out sees it. */
 export interface Sink {
@@ -18,16 +20,19 @@ export interface Sink {
    *   written until the sink reports that it drained.
    */
   write(frames: Uint8Array | string): boolean;
-  /** Ends the response properly, after an optional last frame. */
-  end(lastFrame?: string): void;
+  /**
+   * A sign of life, where nothing else was written for a while or the sink wants one all the same.
+   * @param cursor where the peer is.
+   * @param isNews whether the peer has not been given this position: a filter left events out (contract 4.9).
+   * @returns as `write`.
+   */
+  beat(cursor: string, isNews: boolean): boolean;
+  /** Ends the connection properly, and says why. */
+  end(ending: Ending): void;
   /** Ends the connection without a proper end, so that the peer knows that something is missing. */
   cut(): void;
-}
-
-/** The event types that a peer wants (contract 4.9). Equal filters have equal keys. */
-export interface TypeFilter {
-  readonly key: string;
-  readonly types: ReadonlySet<string>;
+  /** Whether signs of life are wanted also while events are written: the peer answers them. */
+  readonly beatsWhenBusy: boolean;
 }
 
 export type SubscriptionState = 'ready' | 'stalled' | 'waiting' | 'ended';
@@ -46,13 +51,15 @@ export class Subscription {
   edgeIndex = -1;
   /** The edge's tick at which something was last written. A small integer, for these objects are many. */
   writtenAtTick = 0;
+  /** The edge's tick of the last sign of life. */
+  beatAtTick = 0;
   /** Ticks without a write after which a heartbeat is due. */
   quietTicksMax = 0;
 
   readonly stream: EdgeStream;
   readonly sink: Sink;
-  /** Null: the peer wants all types. */
-  readonly filter: TypeFilter | null;
+  /** Null: the peer takes frames as they are, and all of them. */
+  readonly rendering: Rendering | null;
   /** Whether the peer asked to be told in-band when it cannot go on (contract 4.5). */
   readonly tellUnavailable: boolean;
 
@@ -60,7 +67,7 @@ export class Subscription {
     stream: EdgeStream;
     sink: Sink;
     cursor: number;
-    filter: TypeFilter | null;
+    rendering: Rendering | null;
     tellUnavailable: boolean;
   }) {
     this.stream = options.stream;
@@ -68,7 +75,7 @@ export class Subscription {
     this.cursor = options.cursor;
     this.delivered = options.cursor;
     this.announced = options.cursor;
-    this.filter = options.filter;
+    this.rendering = options.rendering;
     this.tellUnavailable = options.tellUnavailable;
   }
 }

@@ -1,7 +1,6 @@
 import { assert } from '../assert.js';
 import { RequestError } from '../errors.js';
 import { base64Size, writeBase64 } from './base64.js';
-import { formatCursor } from './cursor.js';
 import { TYPE_BYTES_MAX } from './event-type.js';
 
 /* Hot path: no allocation per event beyond amortised growth, no closures. */
@@ -235,8 +234,8 @@ export function retryFrame(ms: number): string {
  * An id without data: moves the reader's last id and dispatches nothing. After the `retry:` it is the priming frame
  * (contract 4.2); on a filtered stream it passes over what was left out (contract 4.9).
  */
-export function idFrame(epoch: string, seq: number): string {
-  return `id: ${formatCursor(epoch, seq)}\n\n`;
+export function idFrame(cursor: string): string {
+  return `id: ${cursor}\n\n`;
 }
 
 /** The first frame with an id on a connection (contract 4.2): where this subscription begins. */

@@ -111,6 +111,7 @@ export const WORD_METRICS: readonly WordMetric[] = [
     Counter.connectionsRefused,
   ),
   word('gauge', 'connections', 'Open connections.', Counter.connections),
+  word('gauge', 'websockets', 'Open connections that are WebSockets.', Counter.webSockets),
   word('gauge', 'subscribers', 'Open subscriptions.', Counter.subscribers),
   word(
     'gauge',

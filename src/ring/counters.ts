@@ -66,6 +66,8 @@ export const Counter = {
   refusedMemory: 33,
   /** Publishes refused because the durable log could not commit. */
   refusedLog: 34,
+  /** Gauge: connections that are WebSockets. */
+  webSockets: 35,
 } as const;
 
 const COUNTERS_LENGTH = 40;

@@ -3,7 +3,8 @@
  * Sockets, clocks, chance and the loop are handed in.
  */
 
-import { EdgeBroker, type EdgeBrokerOptions } from '../broker/edge-broker.js';
+import { EdgeBroker } from '../broker/edge-broker.js';
+import type { EdgeBrokerOptions } from '../broker/edge-broker-options.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import { Counter, Counters, countersOfAll } from '../ring/counters.js';

@@ -3,7 +3,6 @@
  * and a proper end, so that they resume elsewhere and not all at once.
  */
 
-import { retryFrame } from '../core/sse-frame.js';
 import type { EdgeServices } from '../transport/edge-services.js';
 import { retryMs } from '../transport/retry.js';
 
@@ -21,7 +20,7 @@ export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
       edge.broker.endWhere(
         () => edge.random() < share,
         // Who came back before this broker is gone would be refused, and an EventSource gives up on that.
-        () => retryFrame(stepsLeft * STEP_MS + retryMs(edge)),
+        () => ({ kind: 'drained', retryMs: stepsLeft * STEP_MS + retryMs(edge) }),
         stepsLeft === 1,
       );
       stepsLeft--;

@@ -5,7 +5,7 @@
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { StreamLag } from '../broker/lag.js';
-import type { ReplayRun } from '../broker/replay.js';
+import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
 import type { ErrorCode } from '../errors.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';

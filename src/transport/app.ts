@@ -17,6 +17,7 @@ import { Query } from './query.js';
 import { closeStream, createStream, deleteStream, listStreams, showHead, showState } from './stream-admin.js';
 import { subscribe } from './subscribe.js';
 import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
+import { addWebSocket, badHandshake } from './websocket.js';
 
 const EVENT_STREAM = 'text/event-stream';
 const FORMATS: Readonly<Record<string, PageFormat>> = {
@@ -62,6 +63,7 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   const named = (handler: NamedHandler, options?: { mayBeHead: boolean }) =>
     route((exchange, req) => handler(exchange, streamName(req), req), options);
 
+  addWebSocket(app, STREAM, edge);
   app.post(STREAM, (res, req) => publish(edge, res, req));
   app.get(STREAM, named(readStream));
   app.head(STREAM, named(showHead, { mayBeHead: true }));
@@ -98,9 +100,8 @@ function countConnection({ counters }: EdgeServices, change: number): void {
 }
 
 function readStream(exchange: Exchange, name: string, req: HttpRequest): Promise<void> | void {
-  if (req.getHeader('upgrade') !== '') {
-    throw new RequestError('not_implemented', 'WebSocket is not part of this version');
-  }
+  // One that is whole has gone to the handshake. Other protocols are offers, which a server may leave alone.
+  if (req.getHeader('upgrade').toLowerCase() === 'websocket') throw badHandshake();
   const type = negotiate(req.getHeader('accept'), READABLE_TYPES);
   if (type === null) {
     throw new RequestError('not_acceptable', `available: ${READABLE_TYPES.join(', ')}`);

@@ -32,6 +32,14 @@ export class Cors {
     res.writeHeader('Access-Control-Expose-Headers', EXPOSED);
   }
 
+  /**
+   * Whether a page may open a WebSocket, for which browsers ask nobody beforehand: from an origin on the list, or from
+   * this server itself. Without an origin it is not a page.
+   */
+  mayConnect(origin: string, host: string): boolean {
+    return origin === '' || this.#allows(origin) || origin.replace(/^https?:\/\//, '') === host;
+  }
+
   /** Answers a preflight. */
   answerPreflight(res: HttpResponse, origin: string): void {
     res.writeStatus('204 No Content');

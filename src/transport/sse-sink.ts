@@ -8,7 +8,9 @@
 
 import type { HttpResponse } from 'uWebSockets.js';
 import type { EdgeBroker } from '../broker/edge-broker.js';
+import { type Ending, endingFrame } from '../broker/ending.js';
 import type { Sink, Subscription } from '../broker/subscription.js';
+import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
 
 // Handed to `corkedWrite` by assignment: a closure per write would be garbage per write.
 let response: HttpResponse;
@@ -21,6 +23,8 @@ function corkedWrite(): void {
 }
 
 export class SseSink implements Sink {
+  /** Nobody answers a comment. */
+  readonly beatsWhenBusy = false;
   readonly #res: HttpResponse;
   readonly #broker: EdgeBroker;
   #subscription: Subscription | null = null;
@@ -52,12 +56,16 @@ export class SseSink implements Sink {
     return taken;
   }
 
-  end(lastFrame?: string): void {
+  beat(cursor: string, isNews: boolean): boolean {
+    return this.write(isNews ? idFrame(cursor) : HEARTBEAT);
+  }
+
+  end(ending: Ending): void {
     if (!this.#open) return;
     this.#open = false;
     // Two steps: asked to close as well, the library would put a header into the middle of the chunked body.
     this.#res.cork(() => {
-      if (lastFrame !== undefined) this.#res.write(lastFrame);
+      this.#res.write(endingFrame(ending));
       this.#res.end();
     });
   }

@@ -1,6 +1,5 @@
-import { Packr } from 'msgpackr';
-import { formatCursor } from '../core/cursor.js';
 import type { ParsedEvent } from '../core/sse-parse.js';
+import { packedEvent, packMessage, textEvent } from './shown-event.js';
 
 export type PageFormat = 'json' | 'msgpack' | 'ndjson';
 
@@ -14,19 +13,6 @@ export interface Page {
   readonly upToDate: boolean;
   readonly closed: boolean;
 }
-
-/** An event as a page shows it; `data` is bytes only in MessagePack. */
-interface PageEvent {
-  readonly id: string;
-  readonly type: string;
-  readonly data: string | Uint8Array;
-  readonly encoding?: 'base64';
-}
-
-/** Plain maps: msgpackr's own record extension is for msgpackr to read, and clients come in all languages. */
-const packr = new Packr({ useRecords: false, variableMapSize: true });
-
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * Writes a page (contract 6): `{events: [{id, type, data, encoding?}], next, upToDate, closed}` in JSON and MessagePack.
@@ -46,21 +32,11 @@ export function encodePage(format: PageFormat, page: Page): string | Uint8Array 
     case 'ndjson':
       return page.events.map((event) => `${JSON.stringify(textEvent(event, page.epoch))}\n`).join('');
     case 'msgpack':
-      return packr.pack({
+      return packMessage({
         events: page.events.map((event) => packedEvent(event, page.epoch)),
         next,
         upToDate,
         closed,
       });
   }
-}
-
-function textEvent({ seq, type, data, encoding }: ParsedEvent, epoch: string): PageEvent {
-  const event = { id: formatCursor(epoch, seq), type: type ?? 'message', data: decoder.decode(data) };
-  return encoding === null ? event : { ...event, encoding };
-}
-
-function packedEvent(event: ParsedEvent, epoch: string): PageEvent {
-  const { encoding, ...shown } = textEvent(event, epoch);
-  return encoding === undefined ? shown : { ...shown, data: Buffer.from(shown.data as string, 'base64') };
 }

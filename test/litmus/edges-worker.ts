@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { EdgeBroker } from '#gapless/broker/edge-broker.js';
 import type { EdgeStream, StreamRef } from '#gapless/broker/edge-stream.js';
+import { type Ending, endingFrame } from '#gapless/broker/ending.js';
 import type { Sink, Subscription } from '#gapless/broker/subscription.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { parseFrames } from '#gapless/core/sse-parse.js';
@@ -65,6 +66,7 @@ const MARKS_PER_EDGE = 1 << 24;
 
 /** A socket that judges all that is written to it. */
 class JudgingSink implements Sink {
+  readonly beatsWhenBusy = false;
   subscription: Subscription | null = null;
   problem: string | null = null;
   events = 0;
@@ -99,7 +101,12 @@ class JudgingSink implements Sink {
     return false;
   }
 
-  end(lastFrame = ''): void {
+  beat(): boolean {
+    return true;
+  }
+
+  end(ending: Ending): void {
+    const lastFrame = endingFrame(ending);
     if (!lastFrame.startsWith(`event: ${this.#order.ending}\n`)) this.problem ??= `ended with ${lastFrame}`;
     const cursor = `${this.#stream.epoch}.${this.#cursor}`;
     if (!lastFrame.includes(cursor)) this.problem ??= `ended at ${this.#cursor} with ${lastFrame}`;
@@ -147,7 +154,7 @@ function join(
 ): JudgingSink {
   const sink = new JudgingSink(order, stream, prng, onRead);
   broker.expectReader(stream);
-  sink.subscription = broker.subscribe(stream, { sink, cursor: 0, filter: null, tellUnavailable: false });
+  sink.subscription = broker.subscribe(stream, { sink, cursor: 0, rendering: null, tellUnavailable: false });
   broker.start(sink.subscription, true);
   return sink;
 }

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { type Ending, endingFrame } from '#gapless/broker/ending.js';
 import type { Sink } from '#gapless/broker/subscription.js';
+import { HEARTBEAT, idFrame } from '#gapless/core/sse-frame.js';
 import { type DispatchedEvent, readEventStream } from '../property/whatwg-event-stream.js';
 
 /** A socket that takes what it is told to take, and holds the broker to the rules of writing. */
 export class FakeSink implements Sink {
+  /** Whether the peer answers signs of life, so that they come under load too. */
+  beatsWhenBusy = false;
   /** Whether a write is taken whole; when not, the sink is blocked until `drain`. */
   takes = true;
   /** Called with each write, while it happens; may change what it answers. */
@@ -25,9 +29,13 @@ export class FakeSink implements Sink {
     return this.takes;
   }
 
-  end(lastFrame?: string): void {
+  beat(cursor: string, isNews: boolean): boolean {
+    return this.write(isNews ? idFrame(cursor) : HEARTBEAT);
+  }
+
+  end(ending: Ending): void {
     this.endings.push('end');
-    this.lastFrame = lastFrame ?? null;
+    this.lastFrame = endingFrame(ending);
   }
 
   cut(): void {

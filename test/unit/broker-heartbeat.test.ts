@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TypeFilter } from '#gapless/broker/subscription.js';
+import { type Rendering, typesRendering } from '#gapless/broker/rendering.js';
 import { Counter } from '#gapless/ring/counters.js';
 import { BrokerStage, type StageEdge, type Subscriber } from './broker-stage.js';
 
 const HEARTBEAT = ':\n\n';
 
-function filter(...types: readonly string[]): TypeFilter {
-  return { key: types.toSorted().join(','), types: new Set(types) };
+function only(...types: readonly string[]): Rendering {
+  return typesRendering(new Set(types));
 }
 
 /** Ticks until the subscriber was written something. @returns how many. */
@@ -100,8 +100,8 @@ test('4.9 a filter lets the types through that it names, in order, and the curso
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
   const all = edge.subscribe(stream);
-  const ticks = edge.subscribe(stream, { filter: filter('tick') });
-  const both = edge.subscribe(stream, { filter: filter('message', 'tick') });
+  const ticks = edge.subscribe(stream, { rendering: only('tick') });
+  const both = edge.subscribe(stream, { rendering: only('message', 'tick') });
   edge.publishTyped(stream, 'tick', '1');
   edge.publish(stream, '2');
   edge.publishTyped(stream, 'tock', '3');
@@ -124,7 +124,7 @@ test('4.9 a filter lets the types through that it names, in order, and the curso
 test('4.9 subscribers with equal filters get the same, event after event', () => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
-  const subscribers = [1, 2, 3].map(() => edge.subscribe(stream, { filter: filter('tick') }));
+  const subscribers = [1, 2, 3].map(() => edge.subscribe(stream, { rendering: only('tick') }));
   for (let i = 1; i <= 30; i++) {
     edge.publishTyped(stream, i % 3 === 0 ? 'tock' : 'tick', String(i));
     edge.turns();
@@ -136,7 +136,7 @@ test('4.9 subscribers with equal filters get the same, event after event', () =>
 test('4.9 where a filter leaves everything out, nothing is written but an id at the heartbeat', () => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
-  const filtered = edge.subscribe(stream, { filter: filter('tick') });
+  const filtered = edge.subscribe(stream, { rendering: only('tick') });
   edge.publish(stream, '1', '2', '3');
   edge.turns();
   assert.deepEqual([filtered.sink.writes, filtered.subscription.cursor], [[], 3]);
@@ -152,7 +152,7 @@ test('4.9 where a filter leaves everything out, nothing is written but an id at 
 test('4.9 a stream of left-out events does not keep the heartbeat from a filtered connection', () => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
-  const filtered = edge.subscribe(stream, { filter: filter('tick') });
+  const filtered = edge.subscribe(stream, { rendering: only('tick') });
   for (let i = 0; i < 30; i++) {
     edge.publish(stream, 'x');
     edge.ticks(1);
@@ -168,7 +168,7 @@ test('4.9 a stream of left-out events does not keep the heartbeat from a filtere
 test('deliveries count the events that were written, not those that a filter left out', () => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
-  edge.subscribe(stream, { filter: filter('tick') });
+  edge.subscribe(stream, { rendering: only('tick') });
   edge.publishTyped(stream, 'tick', '1');
   edge.publish(stream, '2', '3');
   edge.turns();

@@ -4,7 +4,8 @@ import { Directory } from '#gapless/broker/directory.js';
 import { EdgeBroker } from '#gapless/broker/edge-broker.js';
 import type { EdgeStream } from '#gapless/broker/edge-stream.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
-import type { Subscription, TypeFilter } from '#gapless/broker/subscription.js';
+import type { Rendering } from '#gapless/broker/rendering.js';
+import type { Subscription } from '#gapless/broker/subscription.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { ANY_HEAD, APPENDED } from '#gapless/ring/append.js';
 import { Counters, createCounters } from '#gapless/ring/counters.js';
@@ -61,7 +62,7 @@ export interface StageOptions {
 
 export interface SubscribeOptions {
   readonly cursor?: number;
-  readonly filter?: TypeFilter;
+  readonly rendering?: Rendering;
   readonly tellUnavailable?: boolean;
   readonly sink?: FakeSink;
 }
@@ -145,7 +146,7 @@ export class StageEdge {
     const subscription = this.broker.subscribe(stream, {
       sink,
       cursor: options.cursor ?? at.committed,
-      filter: options.filter ?? null,
+      rendering: options.rendering ?? null,
       tellUnavailable: options.tellUnavailable ?? false,
     });
     return { sink, subscription };

@@ -224,7 +224,7 @@ test('10 a drain ends those it picks, properly, after a last frame', () => {
   let picks = 0;
   edge.broker.endWhere(
     () => picks++ % 2 === 0,
-    () => 'retry: 5\n\n',
+    () => ({ kind: 'drained', retryMs: 5 }),
     true,
   );
   const ended = subscribers.filter(({ sink }) => sink.endings.length > 0);

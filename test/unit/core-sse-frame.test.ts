@@ -180,12 +180,12 @@ test('1 an id line is not started with what is no seq', () => {
 });
 
 test('4.2 a retry and a priming frame set the wait and the last id, and dispatch nothing', () => {
-  const stream = readEventStream(encoder.encode(retryFrame(2345) + primingFrame('abcdefghij', 7)));
+  const stream = readEventStream(encoder.encode(retryFrame(2345) + primingFrame('abcdefghij.7')));
   assert.deepEqual(stream, { events: [], lastEventId: 'abcdefghij.7', retryMs: 2345 });
 });
 
 test('4.3 a heartbeat is a comment: nothing is taken from it, within a run of frames or alone', () => {
-  const frames = idFrame('abcdefghij', 1) + HEARTBEAT + framedText('x') + HEARTBEAT;
+  const frames = idFrame('abcdefghij.1') + HEARTBEAT + framedText('x') + HEARTBEAT;
   assert.deepEqual(readEventStream(encoder.encode(frames)).events, [
     { type: 'message', data: 'x', lastEventId: 'abcdefghij.1' },
   ]);
@@ -193,7 +193,7 @@ test('4.3 a heartbeat is a comment: nothing is taken from it, within a run of fr
 });
 
 test("4.5 the server's event with an id moves the last id, 4.7 without one leaves it", () => {
-  const before = idFrame('abcdefghij', 41);
+  const before = idFrame('abcdefghij.41');
   const moved = readEventStream(
     encoder.encode(before + eventFrame('resume_unavailable', '{}', 'abcdefghij.90')),
   );
