@@ -5,11 +5,20 @@
  */
 
 import { assert } from '../assert.js';
+import {
+  expectedSeq,
+  PUBLISH_DUPLICATE,
+  PUBLISH_FENCED,
+  PUBLISH_FORGOTTEN,
+  PUBLISH_GAP,
+} from '../core/producer.js';
 import { mustGo } from '../core/retention.js';
 import type { FrameBatch } from '../core/sse-frame.js';
 import { IdLine } from '../core/sse-frame.js';
+import { ClaimJudge, type ProducerClaim } from './claim-judge.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
+import { ENTRIES_FULL, ENTRIES_NO_MEMORY } from './producer-memory.js';
 import { makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED, ROOM_UNCOMMITTED } from './ring-growth.js';
 import {
   byteOffsetOf,
@@ -34,9 +43,18 @@ export const APPEND_HEAD_MISMATCH = 3;
 export const APPEND_NO_MEMORY = 4;
 /** The batch is larger than this stream's ring may ever be. */
 export const APPEND_TOO_LARGE = 5;
-
 /** The stream's memory is full of events that are not committed yet. Try again soon. */
 export const APPEND_UNCOMMITTED = 6;
+/** The producer's publish was appended before, as `firstSeq` to `lastSeq`; perhaps it is not committed yet. */
+export const APPEND_DUPLICATE = 7;
+/** It was appended before, too long ago to say where. */
+export const APPEND_FORGOTTEN = 8;
+/** Others of the producer have to come first: `expectedSeq`. */
+export const APPEND_PRODUCER_GAP = 9;
+/** A newer epoch of the producer has begun: `newestEpoch`. */
+export const APPEND_FENCED = 10;
+/** As many producers, or keys, are remembered as there may be. */
+export const APPEND_TOO_MANY_PRODUCERS = 11;
 
 /** `ifHeadSeq` of a publisher that does not care. */
 export const ANY_HEAD = -1;
@@ -48,38 +66,61 @@ export class Appender {
   lastSeq = 0;
   /** Bits of those who have to be told of the batch: pass it to `Wakes.tell` after APPENDED. */
   toTell = 0;
+  /** The producer's seq that has to come next after APPEND_PRODUCER_GAP, and its epoch after APPEND_FENCED. */
+  expectedSeq = 0;
+  newestEpoch = 0;
 
   readonly #rings: Rings;
+  readonly #judge: ClaimJudge;
   readonly #idLine = new IdLine();
 
   constructor(rings: Rings) {
     this.#rings = rings;
+    this.#judge = new ClaimJudge(rings);
   }
 
   /**
    * @param nowMs Unix time, kept as the stream's last activity.
    * @param ifHeadSeq seq that the head must have (contract 3.5), or ANY_HEAD.
+   * @param claim whose publish it is (contract 3.4), or null.
    * @returns one of the constants above.
    */
-  append(stream: StreamHandle, batch: FrameBatch, nowMs: number, ifHeadSeq: number): number {
+  append(
+    stream: StreamHandle,
+    batch: FrameBatch,
+    nowMs: number,
+    ifHeadSeq: number,
+    claim: ProducerClaim | null = null,
+  ): number {
     const rings = this.#rings;
     const slot = stream.slot;
     assert(batch.count > 0, 'append: a batch holds at least one event');
     lock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
-    const outcome = this.#appendLocked(stream, batch, nowMs, ifHeadSeq);
+    const outcome = this.#appendLocked(stream, batch, nowMs, ifHeadSeq, claim);
     unlock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
     return outcome;
   }
 
-  #appendLocked(stream: StreamHandle, batch: FrameBatch, nowMs: number, ifHeadSeq: number): number {
+  #appendLocked(
+    stream: StreamHandle,
+    batch: FrameBatch,
+    nowMs: number,
+    ifHeadSeq: number,
+    claim: ProducerClaim | null,
+  ): number {
     const rings = this.#rings;
     const slot = stream.slot;
     if (Atomics.load(rings.i32, i32At(slot, layout.GENERATION_OFFSET)) !== stream.generation)
       return APPEND_GONE;
     const head = headSeq(rings, slot);
     this.lastSeq = head;
+    // First of all: a repeat is answered as it was, although the stream has moved on or was closed since.
+    const judged = claim === null ? APPENDED : this.#judgeClaim(slot, claim, nowMs);
+    if (judged !== APPENDED) return judged;
     if (rings.i32[i32At(slot, layout.STATE_OFFSET)] !== layout.STREAM_OPEN) return APPEND_CLOSED;
     if (ifHeadSeq !== ANY_HEAD && ifHeadSeq !== head) return APPEND_HEAD_MISMATCH;
+    const reserved = claim === null ? APPENDED : this.#reserve(slot, claim, nowMs);
+    if (reserved !== APPENDED) return reserved;
 
     const bytes = batch.size + idLinesBytes(stream.epoch.length, head + 1, batch.count);
     const room = makeRoom(rings, slot, bytes, batch.count);
@@ -93,11 +134,44 @@ export class Appender {
     rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = nowMs;
     this.firstSeq = head + 1;
     this.lastSeq = head + batch.count;
+    if (claim !== null) this.#judge.record(claim, { firstSeq: this.firstSeq, lastSeq: this.lastSeq, nowMs });
 
     const target = retentionFloor(rings, slot, mustGo, hasReaders(rings, slot));
     if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
     this.#mark(slot);
     return APPENDED;
+  }
+
+  #judgeClaim(slot: number, claim: ProducerClaim, nowMs: number): number {
+    const judge = this.#judge;
+    switch (judge.judge(slot, claim, nowMs)) {
+      case PUBLISH_DUPLICATE:
+        this.firstSeq = judge.firstSeq;
+        this.lastSeq = judge.lastSeq;
+        return APPEND_DUPLICATE;
+      case PUBLISH_FORGOTTEN:
+        return APPEND_FORGOTTEN;
+      case PUBLISH_GAP:
+        this.expectedSeq = expectedSeq(claim, judge.newest);
+        return APPEND_PRODUCER_GAP;
+      case PUBLISH_FENCED:
+        this.newestEpoch = judge.newest?.epoch ?? 0;
+        return APPEND_FENCED;
+      default:
+        return APPENDED;
+    }
+  }
+
+  /** Room for the producer, before room for the events: where there is none, nothing was evicted. */
+  #reserve(slot: number, claim: ProducerClaim, nowMs: number): number {
+    switch (this.#judge.reserve(slot, claim, nowMs)) {
+      case ENTRIES_FULL:
+        return APPEND_TOO_MANY_PRODUCERS;
+      case ENTRIES_NO_MEMORY:
+        return APPEND_NO_MEMORY;
+      default:
+        return APPENDED;
+    }
   }
 
   /**

@@ -41,6 +41,8 @@ export class Arena {
   readonly bytes: readonly Uint8Array[];
   /** The same memory as 32-bit words, for index rings. */
   readonly words: readonly Int32Array[];
+  /** And as doubles, for producer tables. */
+  readonly doubles: readonly Float64Array[];
   readonly capacityBytes: number;
 
   readonly #units: number;
@@ -53,6 +55,7 @@ export class Arena {
   constructor(buffers: ArenaBuffers) {
     this.bytes = buffers.segments.map((segment) => new Uint8Array(segment));
     this.words = buffers.segments.map((segment) => new Int32Array(segment));
+    this.doubles = buffers.segments.map((segment) => new Float64Array(segment));
     this.capacityBytes = buffers.segments.reduce((sum, segment) => sum + segment.byteLength, 0);
     this.#units = this.capacityBytes / layout.UNIT_BYTES;
     this.#control = new Int32Array(buffers.allocator, 0, layout.NEXT_OFFSET / 4);
@@ -104,6 +107,30 @@ export class Arena {
     this.#merge(unit, unitOrder);
     this.#add(layout.ALLOCATOR_USED_OFFSET, -(2 ** order));
     unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+  }
+
+  /**
+   * Takes a block for a producer table, as long as all of them together stay within `bytesMax`.
+   * @returns its first unit, or -1; `isOverBound` says whether the bound was in the way.
+   */
+  allocateTable(order: number, bytesMax: number): { unit: number; isOverBound: boolean } {
+    const units = 2 ** (order - layout.UNIT_ORDER);
+    const at = layout.ALLOCATOR_PRODUCER_UNITS_OFFSET / 4;
+    const taken = Atomics.add(this.#control, at, units);
+    const isOverBound = (taken + units) * layout.UNIT_BYTES > bytesMax;
+    const unit = isOverBound ? NONE : this.allocate(order);
+    if (unit === NONE) Atomics.sub(this.#control, at, units);
+    return { unit, isOverBound };
+  }
+
+  releaseTable(unit: number, order: number): void {
+    this.release(unit, order);
+    Atomics.sub(this.#control, layout.ALLOCATOR_PRODUCER_UNITS_OFFSET / 4, 2 ** (order - layout.UNIT_ORDER));
+  }
+
+  /** Bytes that producer tables occupy. */
+  get tableBytes(): number {
+    return Atomics.load(this.#control, layout.ALLOCATOR_PRODUCER_UNITS_OFFSET / 4) * layout.UNIT_BYTES;
   }
 
   /** Bytes in use and allocations refused so far. */

@@ -27,6 +27,10 @@
  *      128    4 i32  generation       coordinator        atomic, stored under the lock; see S4
  *      256    4 i32  floorPosition    lock holder        atomic RMW; see S2
  *      260    4 i32  ringVersion      lock holder        atomic RMW; see S3
+ *      264    4 i32  producerUnit     lock holder        lock; first arena unit of the table of producers
+ *      268    4 i32  producerOrder    lock holder        lock, but for a look whether there is one: atomic; log2 of its bytes, 0 = none
+ *      272    4 i32  keyUnit          lock holder        lock; the same of the table of keys
+ *      276    4 i32  keyOrder         lock holder        as producerOrder
  *      384    4 i32  interestMask     edges              atomic; bit e = edge e has readers here
  *      388    4 i32  dirtyMask        publishers, edges  atomic; bit e = edge e was told of news and has not read it all; bit 31: the log thread
  *      392    4 i32  subscribers      edges              atomic add
@@ -55,9 +59,31 @@
  *     clears the bit only after it took the slot out and read the stream to the end, under the stream's lock, as
  *     an append sets it. So a queue of as many cells as there are slots never overflows, and no append goes unseen.
  *
+ * PRODUCER TABLE: what a stream remembers of its producers, and another one of its keys (contract 3.4); a block of the
+ * arena, all "lock" of the stream's slot. Entries are numbered from 1, 0 = none.
+ *
+ *        0    4 i32  count            entries in use
+ *        4    4 i32  newest           entry of the latest publish
+ *        8    4 i32  oldest           entry of the one that has not published for longest
+ *       12    4 i32  free             first of the entries that were given back, linked by `older`
+ *       16    4 i32  touched          entries that were ever used; those above hold anything
+ *       32  4*b i32[] buckets         first entry of each chain; b = a 128th of the block's bytes
+ *   32+4*b  n*e u8[] entries
+ *
+ * TABLE ENTRY: r bytes of a producer record (core/producer-record.ts), then
+ *        r    4 i32  older            in the order of the latest publishes
+ *      r+4    4 i32  newer
+ *      r+8    4 i32  next             of the same bucket
+ *     r+12    4      unused
+ *
+ * P1  From `newest` to `oldest` the places of the latest publishes go down: what changed since a seq is at the front,
+ *     and what may be forgotten is at the back.
+ * P2  The records are those of all publishes up to `headSeq` and of no other: an append writes both under the lock.
+ *
  * ALLOCATOR: buddy free lists over the arena's units, in the `allocator` buffer. All "lock" but the lock.
  *
  *        0    4 i32  lock             everyone           atomic; mutex.ts
+ *        4    4 i32  producerUnits    everyone           atomic add; units that producer tables occupy
  *        8    8 f64  usedBytes        lock holder        lock
  *       16    8 f64  refusals         lock holder        lock; allocations that found no room
  *      128  4*32 i32[] freeHeads      lock holder        lock; by order in units, -1 = none
@@ -93,6 +119,10 @@ export const LOG_ID_OFFSET = 120;
 export const GENERATION_OFFSET = 128;
 export const FLOOR_POSITION_OFFSET = 256;
 export const RING_VERSION_OFFSET = 260;
+export const PRODUCER_UNIT_OFFSET = 264;
+export const PRODUCER_ORDER_OFFSET = 268;
+export const KEY_UNIT_OFFSET = 272;
+export const KEY_ORDER_OFFSET = 276;
 export const INTEREST_MASK_OFFSET = 384;
 export const DIRTY_MASK_OFFSET = 388;
 export const SUBSCRIBERS_OFFSET = 392;
@@ -130,7 +160,33 @@ export const DATA_ORDER_MIN = 12;
 /** An index ring starts with 1 KiB, 256 events. */
 export const INDEX_ORDER_MIN = 10;
 
+export const TABLE_COUNT_OFFSET = 0;
+export const TABLE_NEWEST_OFFSET = 4;
+export const TABLE_OLDEST_OFFSET = 8;
+export const TABLE_FREE_OFFSET = 12;
+export const TABLE_TOUCHED_OFFSET = 16;
+export const TABLE_BUCKETS_OFFSET = 32;
+/** A table starts with 2 KiB. */
+export const TABLE_ORDER_MIN = 11;
+/** Of an entry, beside its record. */
+export const ENTRY_LINK_BYTES = 16;
+
+/** Chains of a table of 2^order bytes, a power of two. */
+export function tableBuckets(order: number): number {
+  return 2 ** (order - 7);
+}
+
+export function tableEntriesOffset(order: number): number {
+  return TABLE_BUCKETS_OFFSET + 4 * tableBuckets(order);
+}
+
+/** Entries that a table of 2^order bytes has room for. */
+export function tableCapacity(order: number, recordBytes: number): number {
+  return Math.floor((2 ** order - tableEntriesOffset(order)) / (recordBytes + ENTRY_LINK_BYTES));
+}
+
 export const ALLOCATOR_LOCK_OFFSET = 0;
+export const ALLOCATOR_PRODUCER_UNITS_OFFSET = 4;
 export const ALLOCATOR_USED_OFFSET = 8;
 export const ALLOCATOR_REFUSALS_OFFSET = 16;
 export const FREE_HEADS_OFFSET = 128;

@@ -7,6 +7,7 @@ import { assert } from '../assert.js';
 import { mustGo } from '../core/retention.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
+import { releaseTables } from './producer-memory.js';
 import { releaseRings } from './ring-growth.js';
 import {
   committedSeq,
@@ -115,6 +116,7 @@ export function removeStream(rings: Rings, stream: StreamHandle): boolean {
     rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = headSeq(rings, slot);
     evictTo(rings, slot, headSeq(rings, slot) + 1);
     releaseRings(rings, slot);
+    releaseTables(rings, slot);
   });
 }
 

@@ -7,13 +7,26 @@ import type { ArenaBuffers } from './arena.js';
 import { Arena, createArena } from './arena.js';
 import * as layout from './layout.js';
 
+/** How much is remembered of who publishes exactly once (contract 3.4), and how long. */
+export interface ProducerLimits {
+  /** Entries of one stream, by kind of record. */
+  readonly countMax: readonly [number, number];
+  /** How long after its last publish one is remembered at least, milliseconds, by kind of record. */
+  readonly ttlMs: readonly [number, number];
+  /** Memory of all streams' tables. */
+  readonly bytesMax: number;
+}
+
 /** What a thread needs to attach; sent as worker data. */
 export interface RingsBuffers {
   readonly slots: SharedArrayBuffer;
   readonly arena: ArenaBuffers;
   /** Whether a durable log commits what is appended; if not, it is committed at once (I4). */
   readonly durable: boolean;
+  readonly producers: ProducerLimits;
 }
+
+const NO_PRODUCERS: ProducerLimits = { countMax: [0, 0], ttlMs: [0, 0], bytesMax: 0 };
 
 /**
  * Reserves the memory of `streamsMax` slots and of `memoryBytes` for their rings.
@@ -23,9 +36,11 @@ export function createRings(options: {
   streamsMax: number;
   memoryBytes: number;
   durable?: boolean;
+  producers?: ProducerLimits;
 }): RingsBuffers {
   return {
     durable: options.durable ?? false,
+    producers: options.producers ?? NO_PRODUCERS,
     slots: new SharedArrayBuffer(options.streamsMax * layout.STREAM_SLOT_BYTES),
     arena: createArena(options.memoryBytes),
   };
@@ -45,9 +60,11 @@ export class Rings {
   readonly arena: Arena;
   readonly slotCount: number;
   readonly durable: boolean;
+  readonly producers: ProducerLimits;
 
   constructor(buffers: RingsBuffers) {
     this.durable = buffers.durable;
+    this.producers = buffers.producers;
     this.i32 = new Int32Array(buffers.slots);
     this.f64 = new Float64Array(buffers.slots);
     this.u8 = new Uint8Array(buffers.slots);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { RECORD_BYTES } from '#gapless/core/producer-record.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { Appender } from '#gapless/ring/append.js';
 import * as layout from '#gapless/ring/layout.js';
@@ -41,6 +42,10 @@ const SLOT: readonly Field[] = [
   { constant: 'GENERATION_OFFSET', offset: 128, size: 4, type: 'i32', group: 'coordinator' },
   { constant: 'FLOOR_POSITION_OFFSET', offset: 256, size: 4, type: 'i32', group: 'evictor' },
   { constant: 'RING_VERSION_OFFSET', offset: 260, size: 4, type: 'i32', group: 'evictor' },
+  { constant: 'PRODUCER_UNIT_OFFSET', offset: 264, size: 4, type: 'i32', group: 'evictor' },
+  { constant: 'PRODUCER_ORDER_OFFSET', offset: 268, size: 4, type: 'i32', group: 'evictor' },
+  { constant: 'KEY_UNIT_OFFSET', offset: 272, size: 4, type: 'i32', group: 'evictor' },
+  { constant: 'KEY_ORDER_OFFSET', offset: 276, size: 4, type: 'i32', group: 'evictor' },
   { constant: 'INTEREST_MASK_OFFSET', offset: 384, size: 4, type: 'i32', group: 'edges' },
   { constant: 'DIRTY_MASK_OFFSET', offset: 388, size: 4, type: 'i32', group: 'edges' },
   { constant: 'SUBSCRIBERS_OFFSET', offset: 392, size: 4, type: 'i32', group: 'edges' },
@@ -53,15 +58,30 @@ const EDGE_BLOCK: readonly Field[] = [
   { constant: 'QUEUE_CELLS_OFFSET', offset: 384, size: 4, type: 'i32[]', group: 'both' },
 ];
 
+const PRODUCER_TABLE: readonly Field[] = [
+  { constant: 'TABLE_COUNT_OFFSET', offset: 0, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'TABLE_NEWEST_OFFSET', offset: 4, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'TABLE_OLDEST_OFFSET', offset: 8, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'TABLE_FREE_OFFSET', offset: 12, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'TABLE_TOUCHED_OFFSET', offset: 16, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'TABLE_BUCKETS_OFFSET', offset: 32, size: 4, type: 'i32[]', group: 'lock holder' },
+];
+
 const ALLOCATOR: readonly Field[] = [
   { constant: 'ALLOCATOR_LOCK_OFFSET', offset: 0, size: 4, type: 'i32', group: 'lock holder' },
+  { constant: 'ALLOCATOR_PRODUCER_UNITS_OFFSET', offset: 4, size: 4, type: 'i32', group: 'lock holder' },
   { constant: 'ALLOCATOR_USED_OFFSET', offset: 8, size: 8, type: 'f64', group: 'lock holder' },
   { constant: 'ALLOCATOR_REFUSALS_OFFSET', offset: 16, size: 8, type: 'f64', group: 'lock holder' },
   { constant: 'FREE_HEADS_OFFSET', offset: 128, size: 128, type: 'i32[]', group: 'free heads' },
   { constant: 'NEXT_OFFSET', offset: 256, size: 4, type: 'i32[]', group: 'links' },
 ];
 
-const TABLES = { 'stream slot': SLOT, 'edge block': EDGE_BLOCK, allocator: ALLOCATOR };
+const TABLES = {
+  'stream slot': SLOT,
+  'edge block': EDGE_BLOCK,
+  'producer table': PRODUCER_TABLE,
+  allocator: ALLOCATOR,
+};
 const ALIGNMENT = { i32: 4, f64: 8, 'u8[]': 1, 'i32[]': 4 };
 /** Two cache lines of 64 bytes: the prefetcher fetches them together. */
 const LINE_PAIR_BYTES = 128;
@@ -120,6 +140,23 @@ test('the lists of the allocator follow each other without overlap, whatever the
     assert.equal(layout.unitStateOffset(units) - layout.previousOffset(units), 4 * units);
     assert.ok(layout.allocatorBytes(units) >= layout.unitStateOffset(units) + units);
     assert.equal(layout.allocatorBytes(units) % 8, 0);
+  }
+});
+
+test('the entries of a producer table follow its chains, aligned, and fit into the block', () => {
+  assert.equal(layout.tableBuckets(11), 16);
+  assert.equal(layout.tableEntriesOffset(11), 96);
+  assert.deepEqual(RECORD_BYTES, [168, 56]);
+  assert.equal(layout.tableCapacity(11, 168), 10);
+  assert.equal(layout.tableCapacity(11, 56), 27);
+  for (let order = layout.TABLE_ORDER_MIN; order <= layout.RING_ORDER_MAX; order++) {
+    assert.equal(layout.tableEntriesOffset(order) % 8, 0);
+    for (const bytes of [168, 56]) {
+      const entryBytes = bytes + layout.ENTRY_LINK_BYTES;
+      assert.equal(entryBytes % 8, 0);
+      const used = layout.tableEntriesOffset(order) + layout.tableCapacity(order, bytes) * entryBytes;
+      assert.ok(used <= 2 ** order && used + entryBytes > 2 ** order);
+    }
   }
 });
 

@@ -10,10 +10,14 @@ export interface RingStreamOptions {
   readonly events?: number;
   readonly bytes?: number;
   readonly dataBytesMax: number;
+  /** Where a stream stands whose events are elsewhere; 0 or absent: it is new. */
+  readonly head?: number;
 }
 
 /** Gives a slot to a stream in memory, as the coordinator does. */
 export function openRingStream(rings: Rings, slot: number, options: RingStreamOptions): StreamHandle {
-  const { epoch, events = 0, bytes = 0, dataBytesMax } = options;
-  return openStream(rings, slot, { epoch, retention: { events, bytes }, dataBytesMax, nowMs: NOW_MS });
+  const { epoch, events = 0, bytes = 0, dataBytesMax, head = 0 } = options;
+  const stream = { epoch, retention: { events, bytes }, dataBytesMax, nowMs: NOW_MS };
+  const logged = { id: 0, floor: 1, head, closed: false };
+  return openStream(rings, slot, head === 0 ? stream : { ...stream, logged });
 }
