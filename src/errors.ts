@@ -96,6 +96,12 @@ export const ERRORS = {
     retry: false,
     doc: 'A WebSocket is opened with version 13, a key, and a subprotocol of those that are supported, or none.',
   },
+  invalid_producer: {
+    status: 400,
+    title: 'The producer is not named as it should be',
+    retry: false,
+    doc: 'Producer-Id, Producer-Epoch and Producer-Seq come together and without Idempotency-Key; the detail says what is wrong.',
+  },
   invalid_query: {
     status: 400,
     title: 'A query parameter is not valid',
@@ -162,6 +168,24 @@ export const ERRORS = {
     retry: false,
     doc: 'A browser may open a WebSocket from the origins that the server was told of, and from its own.',
   },
+  producer_fenced: {
+    status: 403,
+    title: 'A newer epoch of the producer has begun',
+    retry: false,
+    doc: 'Somebody else publishes as this producer in a newer epoch, which the answer names; nothing was appended. Stop, or begin an epoch above it.',
+  },
+  producer_gap: {
+    status: 409,
+    title: 'Others of the producer have to come first',
+    retry: false,
+    doc: 'The publish is not the next of its producer; nothing was appended. Expected is the Producer-Seq that is.',
+  },
+  publish_forgotten: {
+    status: 409,
+    title: 'The publish was appended before',
+    retry: false,
+    doc: 'It was appended by an earlier request, and too many of its producer followed to say where. It is not appended again.',
+  },
   reserved_type: {
     status: 400,
     title: 'The event type is reserved',
@@ -191,6 +215,12 @@ export const ERRORS = {
     title: 'The server has too many connections',
     retry: true,
     doc: 'The limit of open connections is reached; try again later or elsewhere.',
+  },
+  too_many_producers: {
+    status: 507,
+    title: 'The server remembers too many producers',
+    retry: true,
+    doc: 'No further producer or key can be remembered until older ones are forgotten; nothing was appended.',
   },
   too_many_streams: {
     status: 507,

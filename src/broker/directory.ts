@@ -5,6 +5,7 @@
 
 import { assert } from '../assert.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
+import { RECORD_KINDS } from '../core/producer-record.js';
 import { parseStreamConfig, type Retention, type StreamConfig, sameConfig } from '../core/retention.js';
 import { RequestError } from '../errors.js';
 import {
@@ -16,6 +17,7 @@ import {
   trimBelow,
   trimToRetention,
 } from '../ring/lifecycle.js';
+import { forgetProducers, hasTables } from '../ring/producer-memory.js';
 import { hasRoomForStream } from '../ring/ring-growth.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
@@ -62,6 +64,8 @@ export interface StreamState {
 }
 
 const AGE_MS_MIN = 1000;
+/** Producers, and keys, that a stream forgets in one sweep. */
+const FORGOTTEN_MAX = 1000;
 
 export class Directory {
   readonly #options: DirectoryOptions;
@@ -175,8 +179,16 @@ export class Directory {
     const nowMs = this.#options.now();
     for (const entry of this.#entries.values()) {
       if (entry.marks !== null) this.#sweepAge(entry, entry.marks, nowMs);
+      this.#forgetProducers(entry.ref, nowMs);
       if (entry.ref.config.ttlMs > 0) this.#sweepTtl(entry, nowMs);
     }
+  }
+
+  /** Of streams that nobody publishes to any more; with a log its thread does it, which has to delete there too. */
+  #forgetProducers(ref: StreamRef, nowMs: number): void {
+    const { rings } = this.#options;
+    if (rings.durable || !hasTables(rings, ref.slot)) return;
+    for (const kind of RECORD_KINDS) forgetProducers(rings, ref, kind, { nowMs, countMax: FORGOTTEN_MAX });
   }
 
   #sweepAge({ ref }: Entry, marks: AgeMarks, nowMs: number): void {

@@ -4,7 +4,8 @@
  */
 
 import type { FrameBatch } from '../core/sse-frame.js';
-import { APPENDED, Appender } from '../ring/append.js';
+import { APPENDED, type AppendDetails, Appender } from '../ring/append.js';
+import type { ProducerClaim } from '../ring/claim-judge.js';
 import { Counter } from '../ring/counters.js';
 import {
   addSubscribers,
@@ -88,18 +89,18 @@ export class EdgeBroker {
     this.#loop.schedule();
   }
 
-  /** Seqs of the batch after `append` said APPENDED; the head after APPEND_HEAD_MISMATCH. */
-  get firstSeq(): number {
-    return this.#appender.firstSeq;
-  }
-
-  get lastSeq(): number {
-    return this.#appender.lastSeq;
+  /** More about what `append` said last, as in append.ts. */
+  get appended(): AppendDetails {
+    return this.#appender;
   }
 
   /** Appends, and has everybody who reads the stream woken. @returns a constant of append.ts. */
-  append(stream: EdgeStream, batch: FrameBatch, ifHeadSeq: number): number {
-    const outcome = this.#appender.append(stream, batch, this.#options.now(), ifHeadSeq);
+  append(
+    stream: EdgeStream,
+    batch: FrameBatch,
+    { ifHeadSeq, claim }: { ifHeadSeq: number; claim: ProducerClaim | null },
+  ): number {
+    const outcome = this.#appender.append(stream, batch, this.#options.now(), ifHeadSeq, claim);
     if (outcome === APPENDED) {
       const own = this.#options.wakes.tell(stream.slot, this.#appender.toTell, this.#options.edge);
       if (own) this.#loop.schedule();

@@ -10,7 +10,8 @@ type SizeKey =
   | 'retentionBytes'
   | 'ringBytes'
   | 'eventBytesMax'
-  | 'bodyBytesMax';
+  | 'bodyBytesMax'
+  | 'producerBytesMax';
 
 interface Fit {
   readonly inner: SizeKey;
@@ -30,6 +31,7 @@ const FITS: readonly Fit[] = [
   // At the same size a stream could never evict for its policy's sake, only for want of memory.
   { inner: 'retentionBytes', outer: 'streamBytesMax', isStrict: true, inMemoryOnly: true },
   { inner: 'ringBytes', outer: 'streamBytesMax', isStrict: true },
+  { inner: 'producerBytesMax', outer: 'memory', isStrict: true },
   { inner: 'eventBytesMax', outer: 'bodyBytesMax', isStrict: false },
 ];
 

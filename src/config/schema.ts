@@ -200,6 +200,36 @@ const DEFINITIONS = {
     default: 65_536,
     doc: 'Events in one request.',
   }),
+  producersMax: define({
+    group: 'Publishing',
+    kind: wholeNumber({ min: 0, max: 1_000_000, unit: 'producers' }),
+    default: 10_000,
+    doc: 'Producers that a stream remembers at a time. Further ones are refused until older ones are forgotten.',
+  }),
+  producerTtlMs: define({
+    group: 'Publishing',
+    kind: time({ min: SECOND_MS, max: YEAR_MS }),
+    default: 24 * HOUR_MS,
+    doc: 'Time for which a producer is remembered after its last publish.',
+  }),
+  idempotencyKeysMax: define({
+    group: 'Publishing',
+    kind: wholeNumber({ min: 0, max: 10_000_000, unit: 'keys' }),
+    default: 100_000,
+    doc: 'Idempotency keys that a stream remembers at a time. Further ones are refused until older ones are forgotten.',
+  }),
+  idempotencyTtlMs: define({
+    group: 'Publishing',
+    kind: time({ min: SECOND_MS, max: YEAR_MS }),
+    default: 10 * MINUTE_MS,
+    doc: 'Time for which an idempotency key is remembered. A retry that comes later is a new publish.',
+  }),
+  producerBytesMax: define({
+    group: 'Publishing',
+    kind: size({ min: 4 * KIB, max: 64 * GIB }),
+    default: 32 * MIB,
+    doc: 'Memory for producers and keys of all streams, out of `memory`. The default is lowered where that is less.',
+  }),
   writeBytesMax: define({
     group: 'Reading',
     kind: size({ min: KIB, max: 16 * MIB }),

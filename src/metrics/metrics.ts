@@ -73,6 +73,7 @@ export class Metrics {
     this.#show('arenaCapacity', arena.capacityBytes);
     this.#show('arenaUsed', usedBytes);
     this.#show('arenaRefusals', refusals);
+    this.#show('producerMemory', arena.tableBytes);
   }
 
   #computeStreams(lags: readonly StreamLag[]): void {

@@ -21,7 +21,7 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
   {
     name: 'gapless_publishes_refused_total',
-    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit.',
+    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit, no more producers can be remembered.',
     type: 'counter',
     words: {
       label: 'reason',
@@ -29,6 +29,26 @@ export const WORD_METRICS: readonly WordMetric[] = [
         uncommitted: Counter.refusedUncommitted,
         memory: Counter.refusedMemory,
         log: Counter.refusedLog,
+        producers: Counter.refusedProducers,
+      },
+    },
+  },
+  word(
+    'counter',
+    'publish_duplicates_total',
+    'Publishes that had been appended before, and were answered as at first.',
+    Counter.duplicates,
+  ),
+  {
+    name: 'gapless_producer_refusals_total',
+    help: 'Publishes refused because of what their producer published before, by reason.',
+    type: 'counter',
+    words: {
+      label: 'reason',
+      values: {
+        gap: Counter.producerGaps,
+        fenced: Counter.producersFenced,
+        forgotten: Counter.publishesForgotten,
       },
     },
   },
@@ -146,6 +166,10 @@ export const COMPUTED = {
   arenaCapacity: { name: 'gapless_arena_capacity_bytes', help: 'Memory for events, allocated at start.' },
   arenaUsed: { name: 'gapless_arena_used_bytes', help: 'Memory that rings occupy.' },
   arenaRefusals: { name: 'gapless_arena_refusals_total', help: 'Times a ring found no memory to grow.' },
+  producerMemory: {
+    name: 'gapless_producer_memory_bytes',
+    help: 'Memory that is taken by what is remembered of producers and keys.',
+  },
   streams: { name: 'gapless_streams', help: 'Streams.' },
   retainedEvents: { name: 'gapless_retained_events', help: 'Events that can be read, over all streams.' },
   retainedBytes: {

@@ -59,16 +59,25 @@ export const APPEND_TOO_MANY_PRODUCERS = 11;
 /** `ifHeadSeq` of a publisher that does not care. */
 export const ANY_HEAD = -1;
 
+/** More about the last append. */
+export interface AppendDetails {
+  /** Seqs of the batch after APPENDED and APPEND_DUPLICATE; `lastSeq` is the head after APPEND_CLOSED and APPEND_HEAD_MISMATCH. */
+  readonly firstSeq: number;
+  readonly lastSeq: number;
+  /** The seq that the producer's next publish has, after APPEND_PRODUCER_GAP. */
+  readonly expectedSeq: number;
+  /** The producer's newest epoch, after APPEND_FENCED. */
+  readonly newestEpoch: number;
+}
+
 /** Frames of a thread's publishers on their way into the rings. Single user: one edge. */
-export class Appender {
-  /** Seqs of the batch after APPENDED. */
+export class Appender implements AppendDetails {
   firstSeq = 0;
   lastSeq = 0;
-  /** Bits of those who have to be told of the batch: pass it to `Wakes.tell` after APPENDED. */
-  toTell = 0;
-  /** The producer's seq that has to come next after APPEND_PRODUCER_GAP, and its epoch after APPEND_FENCED. */
   expectedSeq = 0;
   newestEpoch = 0;
+  /** Bits of those who have to be told of the batch: pass it to `Wakes.tell` after APPENDED. */
+  toTell = 0;
 
   readonly #rings: Rings;
   readonly #judge: ClaimJudge;

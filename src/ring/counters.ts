@@ -66,11 +66,21 @@ export const Counter = {
   refusedMemory: 33,
   /** Publishes refused because the durable log could not commit. */
   refusedLog: 34,
+  /** Publishes that had been appended before, and were answered as at first. */
+  duplicates: 35,
+  /** Publishes refused because no more producers or keys can be remembered. */
+  refusedProducers: 36,
+  /** Publishes refused because others of their producer have to come first. */
+  producerGaps: 37,
+  /** Publishes refused because a newer epoch of their producer has begun. */
+  producersFenced: 38,
+  /** Publishes that had been appended too long ago to say where. */
+  publishesForgotten: 39,
   /** Gauge: connections that are WebSockets. */
-  webSockets: 35,
+  webSockets: 40,
 } as const;
 
-const COUNTERS_LENGTH = 40;
+const COUNTERS_LENGTH = 48;
 
 /** A histogram in an edge's block: its place, and the upper bounds of its buckets; one more bucket has none. */
 export interface CounterHistogramShape {

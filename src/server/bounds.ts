@@ -4,6 +4,7 @@
 
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/schema.js';
+import type { ProducerLimits } from '../ring/rings.js';
 
 /** Descriptors that are not connections: files, pipes, the loop's own. */
 const RESERVED_DESCRIPTORS = 128;
@@ -21,6 +22,15 @@ export function connectionsMax(config: Config): number {
 /** Bytes of frames that one publish may become. */
 export function frameBytesMax(config: Config): number {
   return config.bodyBytesMax * FRAME_EXPANSION_MAX + config.batchEventsMax * FRAME_EXPANSION_MAX;
+}
+
+/** How many producers and keys are remembered, and how long. */
+export function producerLimits(config: Config): ProducerLimits {
+  return {
+    countMax: [config.producersMax, config.idempotencyKeysMax],
+    ttlMs: [config.producerTtlMs, config.idempotencyTtlMs],
+    bytesMax: config.producerBytesMax,
+  };
 }
 
 /** The soft limit of open files, where the system says. */

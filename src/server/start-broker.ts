@@ -10,6 +10,7 @@ import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll, createCounters } from '../ring/counters.js';
 import { createRings, Rings } from '../ring/rings.js';
 import { createWakes, Wakes } from '../ring/wake-queue.js';
+import { producerLimits } from './bounds.js';
 import { Coordinator } from './coordinator.js';
 import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
@@ -37,7 +38,12 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const port = await claimPort(config.host, config.port);
   const isDurable = config.dataDir !== null;
   const buffers = {
-    rings: createRings({ streamsMax: config.streamsMax, memoryBytes: config.memory, durable: isDurable }),
+    rings: createRings({
+      streamsMax: config.streamsMax,
+      memoryBytes: config.memory,
+      durable: isDurable,
+      producers: producerLimits(config),
+    }),
     wakes: createWakes(config.threads, config.streamsMax, isDurable ? 1 : 0),
     counters: createCounters(config.threads),
   };

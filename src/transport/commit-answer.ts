@@ -10,22 +10,38 @@ import type { Exchange } from './exchange.js';
 /** How long a publisher waits for a log that cannot commit before it is told that nobody knows. */
 const COMMIT_MS_MAX = 10_000;
 
-export function answerPublished(exchange: Exchange, epoch: string, first: number, last: number): void {
+/** Where the events of a publish stand. */
+export interface Placed {
+  readonly first: number;
+  readonly last: number;
+  /** They were appended by an earlier request of the same producer, or with the same key (contract 3.4). */
+  readonly isDuplicate: boolean;
+}
+
+export function answerPublished(
+  exchange: Exchange,
+  epoch: string,
+  { first, last, isDuplicate }: Placed,
+): void {
+  const cursor = formatCursor(epoch, last);
   exchange.send(
     200,
-    { 'Content-Type': 'application/json', 'Gapless-Cursor': formatCursor(epoch, last) },
+    isDuplicate
+      ? { 'Content-Type': 'application/json', 'Gapless-Cursor': cursor, 'Gapless-Duplicate': 'true' }
+      : { 'Content-Type': 'application/json', 'Gapless-Cursor': cursor },
     `{"epoch":"${epoch}","first":${first},"last":${last}}`,
   );
 }
 
 /** After `expectReader` and the append. */
-export function answerWhenCommitted(
-  exchange: Exchange,
-  stream: EdgeStream,
-  first: number,
-  last: number,
-): void {
+export function answerWhenCommitted(exchange: Exchange, stream: EdgeStream, placed: Placed): void {
   const { broker } = exchange.edge;
+  const { last } = placed;
+  // A repeat may come before the commit of the first, and then waits for it too; after it nothing would be announced.
+  if (placed.isDuplicate && (broker.positions(stream)?.committed ?? 0) >= last) {
+    broker.releaseReader(stream);
+    return answerPublished(exchange, stream.epoch, placed);
+  }
   const waiter: Waiter = {
     afterSeq: last - 1,
     reads: false,
@@ -34,7 +50,7 @@ export function answerWhenCommitted(
       const at = broker.positions(stream);
       if (at === null)
         exchange.fail(new RequestError('stream_not_found', 'it was deleted before the commit'));
-      else if (at.committed >= last) answerPublished(exchange, stream.epoch, first, last);
+      else if (at.committed >= last) answerPublished(exchange, stream.epoch, placed);
       else exchange.fail(commitUnknown());
     },
   };

@@ -12,13 +12,16 @@ import { formatCursor, parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import * as append from '../ring/append.js';
+import type { ProducerClaim } from '../ring/claim-judge.js';
 import { Counter } from '../ring/counters.js';
-import { LOG_FULL, LOG_HEALTHY } from '../ring/log-status.js';
+import { LOG_HEALTHY } from '../ring/log-status.js';
 import { decodePublish } from '../wire/publish-body.js';
 import { admit } from './admission.js';
+import { appendRefusal, headMismatch, logRefusal } from './append-refusal.js';
 import { answerPublished, answerWhenCommitted } from './commit-answer.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
+import { readClaim } from './producer-claim.js';
 import { readBody } from './request-body.js';
 
 /** Refused as an event type. */
@@ -33,19 +36,17 @@ interface Publish {
   readonly eventType: string | null;
   /** The raw `Gapless-If-Head`; empty: the publisher does not care. */
   readonly ifHead: string;
+  /** Whose it is, where it is to be appended exactly once. */
+  readonly claim: ProducerClaim | null;
 }
 
 export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest): void {
   const exchange = new Exchange(edge, res, req);
-  const request: Publish = {
-    name: req.getParameter(0),
-    contentType: req.getHeader('content-type'),
-    eventType: readEventType(req.getHeader('gapless-event')),
-    ifHead: req.getHeader('gapless-if-head'),
-  };
+  let request: Publish;
   try {
     admit(edge);
     refuseUnread(edge, req);
+    request = readRequest(req);
   } catch (error) {
     return exchange.fail(error, { close: true });
   }
@@ -61,12 +62,20 @@ export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest)
   });
 }
 
-/** What can be refused before the body has come: one that is announced as too large, and promises not kept yet. */
+/** A body that is announced as too large is refused before it has come. */
 function refuseUnread(edge: EdgeServices, req: HttpRequest): void {
   if (Number(req.getHeader('content-length')) > edge.config.bodyBytesMax) throw bodyTooLarge(edge);
-  if (req.getHeader('producer-id') !== '' || req.getHeader('idempotency-key') !== '') {
-    throw new RequestError('not_implemented', 'exactly-once publishing is not part of this version');
-  }
+}
+
+/** What is needed of the headers, for they are gone when the body comes. */
+function readRequest(req: HttpRequest): Publish {
+  return {
+    name: req.getParameter(0),
+    contentType: req.getHeader('content-type'),
+    eventType: readEventType(req.getHeader('gapless-event')),
+    ifHead: req.getHeader('gapless-if-head'),
+    claim: readClaim(req),
+  };
 }
 
 /** The library reads header bytes as Latin-1; they are UTF-8 (contract 3.2). What is not stays as it is and is refused. */
@@ -109,37 +118,29 @@ function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
 /** Appends what `edge.batch` holds. @returns false when the handle is old. */
 function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
   const { broker, batch, counters } = exchange.edge;
+  if (request.claim !== null && broker.isDurable) throw new RequestError('not_implemented');
   const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
-  if (broker.logFault !== LOG_HEALTHY) throw logRefuses(exchange.edge);
+  if (broker.logFault !== LOG_HEALTHY) throw logRefusal(exchange.edge);
   // Before the append, so that its commit is announced here (I4).
   if (broker.isDurable) broker.expectReader(stream);
-  const outcome = broker.append(stream, batch, ifHeadSeq);
-  if (outcome !== append.APPENDED) broker.releaseReader(stream);
-  switch (outcome) {
-    case append.APPENDED:
-      counters.add(Counter.publishes, 1);
-      counters.add(Counter.publishedEvents, batch.count);
-      counters.add(Counter.publishedBytes, bodyBytes);
-      if (broker.isDurable) answerWhenCommitted(exchange, stream, broker.firstSeq, broker.lastSeq);
-      else answerPublished(exchange, stream.epoch, broker.firstSeq, broker.lastSeq);
-      return true;
-    case append.APPEND_GONE:
-      return false;
-    case append.APPEND_CLOSED:
-      throw new RequestError('stream_closed', undefined, {
-        cursor: formatCursor(stream.epoch, broker.lastSeq),
-      });
-    case append.APPEND_HEAD_MISMATCH:
-      throw headMismatch(formatCursor(stream.epoch, broker.lastSeq));
-    case append.APPEND_UNCOMMITTED:
-      counters.add(Counter.refusedUncommitted, 1);
-      throw new RequestError('backpressure', undefined, {}, { 'Retry-After': '1' });
-    case append.APPEND_NO_MEMORY:
-      counters.add(Counter.refusedMemory, 1);
-      throw new RequestError('insufficient_memory');
-    default:
-      throw new RequestError(batch.count === 1 ? 'event_too_large' : 'batch_too_large');
+  const outcome = broker.append(stream, batch, { ifHeadSeq, claim: request.claim });
+  const isDuplicate = outcome === append.APPEND_DUPLICATE;
+  if (outcome !== append.APPENDED && !isDuplicate) {
+    broker.releaseReader(stream);
+    if (outcome === append.APPEND_GONE) return false;
+    throw appendRefusal(exchange.edge, stream, outcome);
   }
+  if (isDuplicate) {
+    counters.add(Counter.duplicates, 1);
+  } else {
+    counters.add(Counter.publishes, 1);
+    counters.add(Counter.publishedEvents, batch.count);
+    counters.add(Counter.publishedBytes, bodyBytes);
+  }
+  const placed = { first: broker.appended.firstSeq, last: broker.appended.lastSeq, isDuplicate };
+  if (broker.isDurable) answerWhenCommitted(exchange, stream, placed);
+  else answerPublished(exchange, stream.epoch, placed);
+  return true;
 }
 
 /** The seq that `Gapless-If-Head` names in this stream (contract 3.5). */
@@ -149,22 +150,6 @@ function expectedHead(exchange: Exchange, request: Publish, stream: EdgeStream):
   if (cursor.epoch === stream.epoch) return cursor.seq;
   const positions = exchange.edge.broker.positions(stream);
   throw headMismatch(positions === null ? null : formatCursor(stream.epoch, positions.head));
-}
-
-/** Nothing is appended that a log which cannot commit now would have to remember. */
-function logRefuses({ broker, counters }: EdgeServices): RequestError {
-  counters.add(Counter.refusedLog, 1);
-  const code = broker.logFault === LOG_FULL ? 'log_full' : 'log_unavailable';
-  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
-}
-
-function headMismatch(head: string | null): RequestError {
-  return new RequestError(
-    'head_mismatch',
-    undefined,
-    { head },
-    head === null ? {} : { 'Gapless-Cursor': head },
-  );
 }
 
 function bodyTooLarge({ config }: EdgeServices): RequestError {

@@ -175,11 +175,11 @@ async function publish(
       const text = markedText(++mark);
       batch.pushText(text, 0, text.length, null);
     }
-    const outcome = broker.append(stream, batch, ANY_HEAD);
+    const outcome = broker.append(stream, batch, { ifHeadSeq: ANY_HEAD, claim: null });
     if (outcome === APPEND_GONE && order.ending === 'stream_deleted') continue;
     if (outcome !== APPENDED) return `append said ${outcome}`;
     if (order.uneven && sinks.length < 20 && prng.chance(0.1)) sinks.push(join(order, stream, prng));
-    if (order.inStep) await untilRead(order, which, broker.lastSeq, sinks);
+    if (order.inStep) await untilRead(order, which, broker.appended.lastSeq, sinks);
     else if (prng.chance(0.7)) await nextTurn();
   }
   return null;

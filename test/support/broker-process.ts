@@ -233,10 +233,11 @@ export function describeOnEdges(
   name: string,
   flags: readonly string[],
   tests: (broker: SuiteBroker) => void,
+  use: (...flags: string[]) => SuiteBroker = useBroker,
 ): void {
   for (const threads of THREAD_COUNTS) {
     describe(`${name}, with --threads ${threads}`, () => {
-      tests(useBroker('--threads', String(threads), ...flags));
+      tests(use('--threads', String(threads), ...flags));
     });
   }
 }

@@ -170,7 +170,7 @@ export class StageEdge {
   tryPublish(stream: EdgeStream, texts: readonly string[], type: string | null = null): number {
     this.#batch.reset();
     for (const text of texts) this.#batch.pushText(Buffer.from(text), 0, Buffer.byteLength(text), type);
-    return this.broker.append(stream, this.#batch, ANY_HEAD);
+    return this.broker.append(stream, this.#batch, { ifHeadSeq: ANY_HEAD, claim: null });
   }
 
   publish(stream: EdgeStream, ...texts: readonly string[]): void {
