@@ -75,6 +75,11 @@ export class Durability {
     return answerReplay(ask, { rings, line: this.log, read, logger });
   }
 
+  /** Resolves when one of its threads dies and the broker cannot go on without it. Once restored. */
+  get failed(): Promise<Error> {
+    return Promise.race([this.log, this.#pool].flatMap((part) => (part === null ? [] : [part.failed])));
+  }
+
   /** What the metrics show. */
   get metricsSources(): LogSources {
     return {

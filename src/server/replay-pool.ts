@@ -26,6 +26,11 @@ export interface ReplayPoolOptions {
 }
 
 export class ReplayPool {
+  /**
+   * Resolves when the pool lacks a thread for good, or one dies outside of a read. One that dies within a read is
+   * replaced, and that read fails; but where the new one cannot start, the pool would have all reads wait for ever.
+   */
+  readonly failed: Promise<Error>;
   readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
   readonly #pool: Piscina<ReplayTask, LogRun | null>;
@@ -34,9 +39,20 @@ export class ReplayPool {
   /** Those who wait because the queue is full, first come first served. Bounded by the subscribers. */
   readonly #waiting: (() => void)[] = [];
 
-  private constructor(pool: Piscina<ReplayTask, LogRun | null>, queueMax: number) {
+  #isClosing = false;
+
+  private constructor(pool: Piscina<ReplayTask, LogRun | null>, { threads, queueMax }: ReplayPoolOptions) {
     this.#pool = pool;
     this.#queueMax = queueMax;
+    this.failed = new Promise((resolve) => {
+      pool.on('error', resolve);
+      pool.on('workerDestroy', () =>
+        setImmediate(() => {
+          if (this.#isClosing || pool.threads.length === threads) return;
+          resolve(new Error('a replay thread died, and its successor could not start'));
+        }),
+      );
+    });
   }
 
   /**
@@ -44,7 +60,8 @@ export class ReplayPool {
    *
    * @throws what kept a thread from opening it.
    */
-  static async start({ directory, threads, queueMax }: ReplayPoolOptions): Promise<ReplayPool> {
+  static async start(options: ReplayPoolOptions): Promise<ReplayPool> {
+    const { directory, threads, queueMax } = options;
     const pool = new Piscina<ReplayTask, LogRun | null>({
       filename: new URL('./replay-worker.js', import.meta.url).href,
       minThreads: threads,
@@ -52,8 +69,12 @@ export class ReplayPool {
       maxQueue: queueMax + threads,
       workerData: { directory },
     });
-    for (let opened = 0; opened < threads; opened++) await once(pool, 'message');
-    return new ReplayPool(pool, queueMax);
+    const started = new ReplayPool(pool, options);
+    for (let opened = 0; opened < threads; opened++) {
+      const failure = await Promise.race([once(pool, 'message'), started.failed]);
+      if (failure instanceof Error) throw failure;
+    }
+    return started;
   }
 
   /** Reads in flight and waiting. */
@@ -83,6 +104,7 @@ export class ReplayPool {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#pool.destroy();
   }
 

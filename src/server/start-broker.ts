@@ -106,7 +106,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await stop();
     throw error;
   }
-  const parts = [...threads, ...(durability === null ? [] : [durability.log])];
+  const parts = [...threads, ...(durability === null ? [] : [durability])];
   return {
     port,
     failed: Promise.race(parts.map((part) => part.failed)),
