@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
@@ -7,36 +6,20 @@ import { BrokerProcess } from '../support/broker-process.js';
 import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { freshStream, publish, publishRequest, readAll, stateOf } from '../support/gapless-client.js';
 import { HttpConnection } from '../support/http.js';
+import { mountSmallDisk, NO_SMALL_DISK, unmountDisk } from '../support/small-disk.js';
 
 const MIB = 1024 * 1024;
 const PUBLISHES_MAX = 2000;
 
-/** A disk of 16 MiB, or null where none may be mounted. */
-function mountSmallDisk(): string | null {
-  const directory = makeDirectory();
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', directory], { stdio: 'ignore' });
-  } catch {
-    removeDirectory(directory);
-    return null;
-  }
-  return directory;
-}
-
-function unmount(disk: string): void {
-  execFileSync('umount', [disk]);
-  removeDirectory(disk);
-}
-
 it('3.6 on a full disk publishing is refused, reading goes on, and all recovers when there is space (I4)', async (context) => {
-  const disk = mountSmallDisk();
-  if (disk === null) return context.skip('mounting a small file system needs root');
+  const disk = mountSmallDisk(16);
+  if (disk === null) return context.skip(NO_SMALL_DISK);
   const ballast = join(disk, 'ballast');
   writeFileSync(ballast, Buffer.alloc(10 * MIB));
   const broker = await BrokerProcess.start('--data-dir', join(disk, 'data'));
   context.after(async () => {
     await broker.kill();
-    unmount(disk);
+    unmountDisk(disk);
   });
   const stream = freshStream('full');
   const connection = await HttpConnection.open(broker.port);

@@ -1,33 +1,15 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { LogError } from '#gapless/storage/event-log.js';
 import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
-import {
-  configOf,
-  EPOCH,
-  type LogStage,
-  lmdbStage,
-  makeDirectory,
-  readAll,
-  runOf,
-  sizesOf,
-} from '../unit/storage-stage.js';
+import { mountSmallDisk, NO_SMALL_DISK, unmountDisk } from '../support/small-disk.js';
+import { configOf, EPOCH, type LogStage, lmdbStage, readAll, runOf, sizesOf } from '../unit/storage-stage.js';
 
-/** A disk of 20 MiB: only who may mount has one. */
-function mountSmallDisk(): string | null {
-  const disk = makeDirectory();
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', disk]);
-  if (status === 0) return disk;
-  rmSync(disk, { recursive: true });
-  return null;
-}
+const disk = mountSmallDisk(20);
 
-const disk = mountSmallDisk();
-
-describe('the disk of a log is full', { skip: disk === null && 'no small disk can be mounted here' }, () => {
+describe('the disk of a log is full', { skip: disk === null && NO_SMALL_DISK }, () => {
   let directory = '';
   let stage: LogStage;
   let heads: Map<number, number>;
@@ -35,7 +17,7 @@ describe('the disk of a log is full', { skip: disk === null && 'no small disk ca
 
   before(() => assert.ok(disk !== null));
   after(() => {
-    if (disk !== null && spawnSync('umount', [disk]).status === 0) rmSync(disk, { recursive: true });
+    if (disk !== null) unmountDisk(disk);
   });
 
   beforeEach(() => {
