@@ -89,7 +89,7 @@ export class Appender implements AppendDetails {
   }
 
   /**
-   * @param nowMs Unix time, kept as the stream's last activity.
+   * @param nowMs the broker's time, kept as the stream's last activity.
    * @param ifHeadSeq seq that the head must have (contract 3.5), or ANY_HEAD.
    * @param claim whose publish it is (contract 3.4), or null.
    * @returns one of the constants above.

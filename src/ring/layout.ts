@@ -16,7 +16,7 @@
  *       32    8 f64  floorSeq         lock holder        lock
  *       40    8 f64  committedSeq     lock holder        lock
  *       48    8 f64  headSeq          lock holder        lock
- *       56    8 f64  lastActivityMs   lock holder        lock; Unix time of the last append or change
+ *       56    8 f64  lastActivityMs   lock holder        lock; broker's time of the last append or change
  *       64    8 f64  retentionEvents  coordinator        lock
  *       72    8 f64  retentionBytes   coordinator        lock
  *       80    8 f64  dataBytesMax     coordinator        lock; the ring doubles up to this

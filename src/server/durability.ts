@@ -13,6 +13,7 @@ import { LogThread } from './log-thread.js';
 import type { Questions } from './messages.js';
 import { ReplayPool, type ReplayStats } from './replay-pool.js';
 import { answerReplay, type ReplaySource } from './replay-question.js';
+import type { ClockOrigin } from './steady-clock.js';
 
 const NO_REPLAY: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
@@ -22,6 +23,7 @@ export interface DurabilityOptions {
   readonly buffers: RingsBuffers;
   readonly wakes: SharedArrayBuffer;
   readonly logger: Logger;
+  readonly clockOrigin: ClockOrigin;
 }
 
 export class Durability {
@@ -34,11 +36,18 @@ export class Durability {
   #pool: ReplayPool | null = null;
 
   private constructor(data: DataDirectory, options: DurabilityOptions) {
-    const { config, buffers, wakes } = options;
+    const { config, buffers, wakes, clockOrigin } = options;
     this.#data = data;
     this.#options = options;
     this.status = createLogStatus();
-    this.log = new LogThread({ config, directory: data.path, rings: buffers, wakes, status: this.status });
+    this.log = new LogThread({
+      config,
+      directory: data.path,
+      rings: buffers,
+      wakes,
+      status: this.status,
+      clockOrigin,
+    });
   }
 
   /** @throws {DataDirectoryError} when the directory cannot be used. */

@@ -13,6 +13,7 @@ import { assembleEdge } from './edge-assembly.js';
 import { drainEdge } from './edge-drain.js';
 import { EdgeLink } from './edge-link.js';
 import type { EdgeCommand, EdgeSetup } from './messages.js';
+import { SteadyClock } from './steady-clock.js';
 
 const SAMPLE_MS = 1000;
 const LOOP_DELAY_RESOLUTION_MS = 10;
@@ -26,7 +27,7 @@ const services = assembleEdge({
   setup,
   link,
   log,
-  now: Date.now,
+  now: new SteadyClock(setup.clockOrigin).now,
   random: Math.random,
   defer: setImmediate,
 });

@@ -6,6 +6,7 @@ import type { Config } from '../config/schema.js';
 import type { StreamConfig } from '../core/retention.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
 import type { LoggedStream } from '../storage/event-log.js';
+import type { ClockOrigin } from './steady-clock.js';
 
 /** What the log thread is started with. */
 export interface LogSetup {
@@ -14,6 +15,7 @@ export interface LogSetup {
   readonly rings: RingsBuffers;
   readonly wakes: SharedArrayBuffer;
   readonly status: SharedArrayBuffer;
+  readonly clockOrigin: ClockOrigin;
 }
 
 /** From the coordinator. Those with an id are answered with `done` when they are committed. */

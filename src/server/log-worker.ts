@@ -17,6 +17,7 @@ import { CommitLoop } from './commit-loop.js';
 import { LogDuty } from './log-duty.js';
 import type { LogCommand, LogMessage, LogSetup } from './log-messages.js';
 import { renewStreams } from './renew-streams.js';
+import { SteadyClock } from './steady-clock.js';
 
 const RETENTION_MS = 1000;
 
@@ -28,6 +29,7 @@ const logger = createLogger({ level: config.logLevel, thread: 'log' });
 const rings = new Rings(setup.rings);
 const wakes = new Wakes(setup.wakes, rings);
 const log = openLmdbLog({ directory: setup.directory, syncEachCommit: config.fsync === 'always' });
+const clock = new SteadyClock(setup.clockOrigin);
 const mark = new UnsyncedMark(setup.directory);
 const duty = new LogDuty({
   wakes,
@@ -37,7 +39,7 @@ const duty = new LogDuty({
     log,
     status: new LogStatus(setup.status),
     logBytesMax: config.logBytesMax,
-    nowMs: Date.now,
+    nowMs: clock.now,
     nowSeconds: () => performance.now() / 1000,
   }),
   send,
@@ -55,6 +57,8 @@ await end();
 async function load(): Promise<LoggedStream[]> {
   const mayHaveLost = mark.mayHaveLost;
   let streams = [...log.load()];
+  // Its times go on from the newest of before, so that what comes next is not older, nor what is there for ever young.
+  clock.catchUp(log.newestAtMs());
   if (mayHaveLost && streams.length > 0) {
     logger.warn(
       { streams: streams.length },

@@ -9,6 +9,7 @@ import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
 import type { ErrorCode } from '../errors.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
+import type { ClockOrigin } from './steady-clock.js';
 
 /** What an edge thread is started with. */
 export interface EdgeSetup {
@@ -19,6 +20,7 @@ export interface EdgeSetup {
   readonly counters: SharedArrayBuffer;
   /** How the durable log is doing; null without one. */
   readonly logStatus: SharedArrayBuffer | null;
+  readonly clockOrigin: ClockOrigin;
 }
 
 /** Questions of an edge, and what the answer to each is. */

@@ -16,6 +16,7 @@ import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { claimPort } from './free-port.js';
+import { clockOrigin, SteadyClock } from './steady-clock.js';
 
 /** How often age and time to live are applied, milliseconds. */
 const SWEEP_MS = 250;
@@ -36,6 +37,7 @@ export interface RunningBroker {
  */
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
   const port = await claimPort(config.host, config.port);
+  const origin = clockOrigin();
   const isDurable = config.dataDir !== null;
   const buffers = {
     rings: createRings({
@@ -57,6 +59,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
           buffers: buffers.rings,
           wakes: buffers.wakes,
           logger,
+          clockOrigin: origin,
         });
   const journal = durability?.log ?? NO_JOURNAL;
   const directory = createDirectory({
@@ -64,7 +67,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     rings,
     wakes: new Wakes(buffers.wakes, rings),
     journal,
-    now: Date.now,
+    now: new SteadyClock(origin).now,
     randomBytes,
   });
   const threads: EdgeThread[] = [];
@@ -99,7 +102,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await durability?.restore(directory);
     for (let edge = 0; edge < config.threads; edge++) {
       const logStatus = durability?.status ?? null;
-      threads.push(new EdgeThread({ edge, config, logStatus, ...buffers }, coordinator));
+      threads.push(new EdgeThread({ edge, config, logStatus, clockOrigin: origin, ...buffers }, coordinator));
     }
     await Promise.all(threads.map((thread) => thread.listen(port)));
   } catch (error) {

@@ -113,6 +113,8 @@ export interface EventLog {
   bytes(id: LogId): number;
   /** The same of all streams together. */
   keptBytes(): number;
+  /** When the newest of all events was appended, as it was told then; 0 when there is none. */
+  newestAtMs(): number;
   /** Bytes that the log occupies. */
   sizeBytes(): number;
   /** What was staged and not committed is dropped. */

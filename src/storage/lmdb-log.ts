@@ -234,6 +234,12 @@ export class LmdbLog implements EventLog {
     return this.#blocks.bytes;
   }
 
+  newestAtMs(): number {
+    let newest = 0;
+    for (const { last } of this.#tails.values()) newest = Math.max(newest, last?.writtenAtMs ?? 0);
+    return newest;
+  }
+
   sizeBytes(): number {
     return statSync(this.#store.path).size;
   }

@@ -185,6 +185,13 @@ export class MemoryLog implements EventLog {
     return bytes;
   }
 
+  newestAtMs(): number {
+    let newest = 0;
+    for (const { runs } of this.#medium.streams.values())
+      newest = Math.max(newest, runs.at(-1)?.writtenAtMs ?? 0);
+    return newest;
+  }
+
   sizeBytes(): number {
     let bytes = 0;
     for (const { runs } of this.#medium.streams.values()) {

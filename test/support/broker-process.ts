@@ -25,6 +25,8 @@ export interface LaunchOptions {
   nodeFlags?: readonly string[];
   /** Who it runs as; only root can say. */
   uid?: number;
+  /** Files and sockets that it may have open at a time. */
+  descriptorsMax?: number;
   /** How long it may take until it listens. */
   deadlineMs?: number;
 }
@@ -55,8 +57,10 @@ export class BrokerProcess {
 
   private constructor(options: LaunchOptions) {
     this.#options = options;
-    const { flags, env, nodeFlags = [], uid } = options;
-    this.#child = spawn(process.execPath, [...nodeFlags, MAIN_FILE, 'serve', ...flags], {
+    const { flags, env, nodeFlags = [], uid, descriptorsMax } = options;
+    const limit = descriptorsMax === undefined ? [] : ['prlimit', `--nofile=${descriptorsMax}`];
+    const words = [...limit, process.execPath, ...nodeFlags, MAIN_FILE, 'serve', ...flags];
+    this.#child = spawn(words[0] as string, words.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],
       ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
       ...(uid === undefined ? {} : { uid }),
