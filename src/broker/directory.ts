@@ -63,7 +63,6 @@ export interface StreamState {
   readonly positions: StreamPositions;
 }
 
-const AGE_MS_MIN = 1000;
 /** Producers, and keys, that a stream forgets in one sweep. */
 const FORGOTTEN_MAX = 1000;
 
@@ -110,8 +109,7 @@ export class Directory {
    * @throws {RequestError} `invalid_config`, `config_conflict`, `too_many_streams`
    */
   put(name: string, json: unknown): { ref: StreamRef; created: boolean } {
-    const config = parseStreamConfig(json, this.#options.defaults);
-    this.#checkKeepable(config);
+    const config = parseStreamConfig(json, this.#options.defaults, this.#keptBytesMax());
     const found = this.find(name);
     if (found === null) return { ref: this.#create(name, config), created: true };
     if (!sameConfig(found.config, config)) {
@@ -266,19 +264,10 @@ export class Directory {
     return Math.min(ceiling, 2 ** Math.ceil(Math.log2(bytes + publishBytesMax)));
   }
 
-  /** A promise to keep more than a stream's memory, or to keep it shorter than a sweep, is not made. */
-  #checkKeepable(config: StreamConfig): void {
-    const { bytes, ageMs } = config.retention;
-    const bytesMax = 2 ** Math.floor(Math.log2(this.#options.streamBytesMax)) / 2;
-    if (bytes > bytesMax && this.#options.ringBytes === 0) {
-      throw new RequestError('invalid_config', `retention.bytes: ${bytes}, expected at most ${bytesMax}`);
-    }
-    if (ageMs > 0 && ageMs < AGE_MS_MIN) {
-      throw new RequestError(
-        'invalid_config',
-        `retention.ageMs: ${ageMs}, expected 0 or at least ${AGE_MS_MIN}`,
-      );
-    }
+  /** The most that a stream can promise to keep: of twice that there is room, and a durable one keeps it elsewhere. */
+  #keptBytesMax(): number {
+    const { ringBytes, streamBytesMax } = this.#options;
+    return ringBytes > 0 ? Number.MAX_SAFE_INTEGER : 2 ** Math.floor(Math.log2(streamBytesMax)) / 2;
   }
 }
 

@@ -26,17 +26,24 @@ export interface ConfigProblem {
   readonly expected: string;
 }
 
+/** The shortest age: a promise to keep it shorter than a sweep takes is not made. */
+export const AGE_MS_MIN = 1000;
+
 /** A hostile body can hold any number of unknown fields; an answer names this many problems and counts the rest. */
 const PROBLEMS_MAX = 32;
 const SHOWN_LENGTH_MAX = 64;
 
 /**
  * Reads the body of a stream's creation; what is absent comes from `defaults`, field by field. `undefined`, no body at
- * all, is the defaults.
+ * all, is the defaults. More than `bytesMax` cannot be kept of a stream.
  *
  * @throws {RequestError} `invalid_config`, whose `problems` name every bad field at once.
  */
-export function parseStreamConfig(json: unknown, defaults: StreamConfig): StreamConfig {
+export function parseStreamConfig(
+  json: unknown,
+  defaults: StreamConfig,
+  bytesMax = Number.MAX_SAFE_INTEGER,
+): StreamConfig {
   if (json === undefined) return defaults;
   const problems = new Problems();
   const body = readObject(json, '', ['retention', 'overflow', 'ttlMs'], problems);
@@ -50,6 +57,10 @@ export function parseStreamConfig(json: unknown, defaults: StreamConfig): Stream
     overflow: readOverflow(body.overflow, defaults.overflow, problems),
     ttlMs: readCount(body.ttlMs, 'ttlMs', defaults.ttlMs, problems),
   };
+  const { bytes, ageMs } = config.retention;
+  if (bytes === kept.bytes && bytes > bytesMax) problems.add('retention.bytes', bytes, `at most ${bytesMax}`);
+  if (ageMs === kept.ageMs && ageMs > 0 && ageMs < AGE_MS_MIN)
+    problems.add('retention.ageMs', ageMs, `0 or at least ${AGE_MS_MIN}`);
   problems.throwIfAny();
   return config;
 }

@@ -35,14 +35,15 @@ const CLOSE = '/v1/streams/:stream/close';
 
 /** Which methods a path has, for `Allow`. The first pattern that fits decides. */
 const METHODS: readonly (readonly [RegExp, string])[] = [
-  [/^\/v1\/streams$/, 'GET'],
+  [/^\/v1\/streams$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
-  [/^\/v1\/streams\/[^/]+\/state$/, 'GET'],
+  [/^\/v1\/streams\/[^/]+\/state$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+\/close$/, 'POST'],
-  [/^\/(healthz|readyz|metrics)?$/, 'GET'],
+  [/^\/(healthz|readyz|metrics)?$/, 'GET, HEAD'],
 ];
 
 type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
+type RequestHandler = (res: HttpResponse, req: HttpRequest) => void;
 type NamedHandler = (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void;
 
 /** Gives an app, which need not listen yet, the routes of one edge. */
@@ -63,6 +64,12 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   const named = (handler: NamedHandler, options?: { mayBeHead: boolean }) =>
     route((exchange, req) => handler(exchange, streamName(req), req), options);
 
+  /** What can be asked for by GET can be by HEAD, and is answered without its body (RFC 9110, 9.1). */
+  const readable = (path: string, handle: (options: { mayBeHead: boolean }) => RequestHandler) => {
+    app.get(path, handle({ mayBeHead: false }));
+    app.head(path, handle({ mayBeHead: true }));
+  };
+
   addWebSocket(app, STREAM, edge);
   app.post(STREAM, (res, req) => publish(edge, res, req));
   app.get(STREAM, named(readStream));
@@ -72,21 +79,18 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
     named((exchange, name, req) => createStream(exchange, req, name)),
   );
   app.del(STREAM, named(deleteStream));
-  app.get(
-    STREAMS,
-    route((exchange, req) => listStreams(exchange, new Query(req.getQuery()))),
+  readable(STREAMS, (options) =>
+    route((exchange, req) => listStreams(exchange, new Query(req.getQuery())), options),
   );
-  app.get(STATE, named(showState));
+  readable(STATE, (options) => named(showState, options));
   app.post(CLOSE, named(closeStream));
-  app.get(
-    '/healthz',
-    always((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n')),
+  readable('/healthz', (options) =>
+    always((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n'), options),
   );
-  app.get('/readyz', always(showReady));
-  app.get('/metrics', always(showMetrics));
-  app.get(
-    '/',
-    route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE)),
+  readable('/readyz', (options) => always(showReady, options));
+  readable('/metrics', (options) => always(showMetrics, options));
+  readable('/', (options) =>
+    route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE), options),
   );
   app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
   app.any('/*', route(refusePath, { mayBeHead: true }));

@@ -28,13 +28,13 @@ describeOnEdges('8 errors', [], (broker) => {
     const stream = freshStream('method');
     await publish(broker.port, stream, 'one');
     const paths: Record<string, string[]> = {
-      '/v1/streams': ['GET'],
+      '/v1/streams': ['GET', 'HEAD'],
       [`/v1/streams/${stream}`]: ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'],
-      [`/v1/streams/${stream}/state`]: ['GET'],
+      [`/v1/streams/${stream}/state`]: ['GET', 'HEAD'],
       [`/v1/streams/${stream}/close`]: ['POST'],
-      '/metrics': ['GET'],
-      '/healthz': ['GET'],
-      '/readyz': ['GET'],
+      '/metrics': ['GET', 'HEAD'],
+      '/healthz': ['GET', 'HEAD'],
+      '/readyz': ['GET', 'HEAD'],
     };
     for (const [path, methods] of Object.entries(paths)) {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'TRACE']) {
@@ -114,6 +114,26 @@ describeOnEdges('8 errors', [], (broker) => {
       assert.equal((await connection.request({ path: '/healthz' })).status, 200, asked);
       connection.destroy();
     }
+  });
+
+  it('8 HEAD of what GET has is 200 with the same type and no body', async () => {
+    const stream = freshStream('head-get');
+    await publish(broker.port, stream, 'one');
+    const connection = await HttpConnection.open(broker.port);
+    for (const path of [
+      '/v1/streams',
+      `/v1/streams/${stream}/state`,
+      '/metrics',
+      '/healthz',
+      '/readyz',
+      '/',
+    ]) {
+      const get = await connection.request({ path });
+      const head = await connection.request({ method: 'HEAD', path });
+      assert.deepEqual([get.status, head.status, head.body.length], [200, 200, 0], path);
+      assert.equal(head.header('content-type'), get.header('content-type'), path);
+    }
+    connection.destroy();
   });
 
   it('8 what is not HTTP is refused or cut, and the next connection is served', async () => {

@@ -66,6 +66,12 @@ describeOnEdges('2 streams', [], (broker) => {
     for (const config of configs) {
       assertProblem(await putStream(broker.port, stream, config), 400, 'invalid_config');
     }
+    const several = { retention: { ageMs: 999, bytes: 2 ** 50 }, ttlMs: -5 };
+    const { problems } = assertProblem(await putStream(broker.port, stream, several), 400, 'invalid_config');
+    assert.deepEqual(
+      (problems as { field: string }[]).map(({ field }) => field),
+      ['ttlMs', 'retention.bytes', 'retention.ageMs'],
+    );
     for (const body of ['{', 'null', '"text"', '\xff']) {
       const response = await request(broker.port, { method: 'PUT', path: `/v1/streams/${stream}`, body });
       assert.equal(response.status, 400, `${body}: ${response.text}`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  AGE_MS_MIN,
   type ConfigProblem,
   mustGo,
   parseStreamConfig,
@@ -11,7 +12,11 @@ import {
 } from '#gapless/core/retention.js';
 import { RequestError } from '#gapless/errors.js';
 
-const defaults: StreamConfig = { retention: { events: 7, bytes: 8, ageMs: 9 }, overflow: 'evict', ttlMs: 10 };
+const defaults: StreamConfig = {
+  retention: { events: 7, bytes: 8, ageMs: 9000 },
+  overflow: 'evict',
+  ttlMs: 10,
+};
 
 /** A stream as the list of its events' sizes, trimmed after each append as the rules say. */
 class ModelStream {
@@ -83,6 +88,12 @@ const notCounts: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, '5', [], {}, -1, 0.5, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY),
   fc.integer({ max: -1 }),
 );
+const ages = fc.oneof(
+  fc.constant(absent),
+  fc.constant(0),
+  fc.maxSafeNat().map((age) => Math.max(age, AGE_MS_MIN)),
+);
+const notAges = fc.oneof(notCounts, fc.integer({ min: 1, max: AGE_MS_MIN - 1 }));
 
 /** A field's value, and whether it is a bad one. */
 function field(
@@ -95,7 +106,7 @@ function field(
 const fields = fc.record({
   'retention.events': field(counts, notCounts),
   'retention.bytes': field(counts, notCounts),
-  'retention.ageMs': field(counts, notCounts),
+  'retention.ageMs': field(ages, notAges),
   'retention.other': field(fc.constant(absent), fc.anything()),
   overflow: field(
     fc.constantFrom<unknown>(absent, 'evict', 'reject'),

@@ -80,6 +80,23 @@ test('2.1 a retention that is not an object is one problem', () => {
   }
 });
 
+test('2.1 an age that is shorter than a second is a problem like any other', () => {
+  assert.deepEqual(
+    problemsOf({ retention: { ageMs: 999 }, ttlMs: -1 }).map(({ field }) => field),
+    ['ttlMs', 'retention.ageMs'],
+  );
+  assert.deepEqual(problemsOf({ retention: { ageMs: 1000 } }), []);
+});
+
+test('2.1 more bytes than can be kept are a problem, unless the server itself says so', () => {
+  const bytesMax = 1 << 20;
+  assert.equal(parseStreamConfig({}, defaults, bytesMax).retention.bytes, defaults.retention.bytes);
+  assert.throws(
+    () => parseStreamConfig({ retention: { bytes: bytesMax + 1 } }, defaults, bytesMax),
+    /at most 1048576$/,
+  );
+});
+
 test('2.1 a number that a double cannot hold exactly is refused', () => {
   for (const ttlMs of [2 ** 53, Number.POSITIVE_INFINITY, Number.NaN])
     assert.equal(problemsOf({ ttlMs }).length, 1);
