@@ -1,6 +1,7 @@
 import { unknownName } from '../config/problem.js';
 import type { Command } from './command.js';
 import { configCommand } from './config.js';
+import { conformanceCommand } from './conformance.js';
 import { EXIT_OK, EXIT_USAGE } from './exit-code.js';
 import { serveCommand } from './serve.js';
 import { printError, printLine, refuse } from './terminal.js';
@@ -18,7 +19,7 @@ const helpCommand: Command = {
   },
 };
 
-const COMMANDS: readonly Command[] = [serveCommand, configCommand, helpCommand];
+const COMMANDS: readonly Command[] = [serveCommand, configCommand, conformanceCommand, helpCommand];
 
 /** Runs the command that the arguments name, and gives the exit code of the process (contract 11). */
 export async function run(argv: readonly string[]): Promise<number> {
@@ -53,7 +54,7 @@ function commandList(): string {
     'Usage: gapless COMMAND [FLAGS]',
     '',
     'Commands:',
-    ...COMMANDS.map(({ name, summary }) => `  ${name.padEnd(8)}${summary}`),
+    ...COMMANDS.map(({ name, summary }) => `  ${name.padEnd(13)}${summary}`),
     '',
     'gapless COMMAND --help says more about each. gapless --version prints the version.',
   ].join('\n');

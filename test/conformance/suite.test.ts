@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type SuiteBroker, useBroker } from '../support/broker-process.js';
+import { useDurableBroker } from '../support/durable-broker.js';
+import { request } from '../support/http.js';
+import { runConformance } from './run-conformance.js';
+
+const HEARTBEAT = ['--heartbeat-interval-ms', '1s'];
+/** What no server can be asked without breaking its disk, and what it would take, must be said. */
+const SKIPPED_EVERYWHERE = ['3.6', '3.6'];
+
+/** Each set-up that the contract must hold in, and the checks that cannot be made there. */
+const SETUPS: [name: string, broker: () => SuiteBroker, skipped: string[]][] = [
+  ['a broker in memory', () => useBroker(...HEARTBEAT), []],
+  ['three edges', () => useBroker('--threads', '3', ...HEARTBEAT), []],
+  ['a durable log', () => useDurableBroker(...HEARTBEAT), []],
+  [
+    'a durable log, three edges and rings so small that subscribers read from the log',
+    () => useDurableBroker('--threads', '3', '--ring-bytes', '64KiB', ...HEARTBEAT),
+    [],
+  ],
+  ['--no-auto-create', () => useBroker('--no-auto-create', ...HEARTBEAT), ['2.4']],
+];
+
+for (const [name, start, skipped] of SETUPS) {
+  describe(`the conformance suite against ${name}`, () => {
+    const broker = start();
+
+    it('passes every check, skips with a reason what cannot be asked, and leaves no stream behind', async () => {
+      const { code, report } = await runConformance(broker.port);
+      const failed = report.results.filter(({ outcome }) => outcome === 'failed');
+      assert.deepEqual(failed, []);
+      assert.equal(code, 0);
+      const skips = report.results.filter(({ outcome }) => outcome === 'skipped');
+      assert.deepEqual(
+        skips.map(({ section }) => section),
+        [...skipped, ...SKIPPED_EVERYWHERE],
+      );
+      for (const { reason } of skips) assert.match(reason ?? '', /needs/);
+      assert.ok(report.passed > 90, `only ${report.passed} checks`);
+      const list = await request(broker.port, { path: '/v1/streams?prefix=conformance-' });
+      assert.deepEqual(list.json<{ streams: unknown[] }>().streams, []);
+    });
+  });
+}
