@@ -1,0 +1,251 @@
+import { NO_JOURNAL } from '#gapless/broker/journal.js';
+import { type Config, SETTINGS } from '#gapless/config/schema.js';
+import type { Logger } from '#gapless/log.js';
+import { createCounters } from '#gapless/ring/counters.js';
+import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
+import { createRings, Rings } from '#gapless/ring/rings.js';
+import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
+import { CommitLoop } from '#gapless/server/commit-loop.js';
+import { Coordinator, type CoordinatorParts } from '#gapless/server/coordinator.js';
+import { createDirectory } from '#gapless/server/create-directory.js';
+import { assembleEdge } from '#gapless/server/edge-assembly.js';
+import { EdgeLink } from '#gapless/server/edge-link.js';
+import { LogDuty } from '#gapless/server/log-duty.js';
+import { LogLine } from '#gapless/server/log-line.js';
+import type { LogCommand } from '#gapless/server/log-messages.js';
+import type { Question } from '#gapless/server/messages.js';
+import { renewStreams } from '#gapless/server/renew-streams.js';
+import { answerReplay } from '#gapless/server/replay-question.js';
+import type { LoggedStream } from '#gapless/storage/event-log.js';
+import { MemoryLog, MemoryReader } from '#gapless/storage/memory-log.js';
+import { addRoutes } from '#gapless/transport/app.js';
+import type { Prng } from '../support/prng.js';
+import { SimulatedApp } from './http-library.js';
+import { type CommitFaults, type Disk, sleep, withFaults } from './medium.js';
+import type { SimulationOptions } from './options.js';
+import type { Schedule, Thread } from './schedule.js';
+
+/** As often as the real threads do it (server/start-broker.ts, log-worker.ts). */
+const SWEEP_MS = 250;
+const RETENTION_MS = 1000;
+const SYNC_MS = 100;
+
+const silent = Object.fromEntries(
+  ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, () => undefined]),
+) as unknown as Logger;
+
+export interface MachineParts {
+  readonly schedule: Schedule;
+  readonly prng: Prng;
+  readonly options: SimulationOptions;
+  readonly disk: Disk;
+  readonly faults: CommitFaults;
+}
+
+/**
+ * One start of the broker: its real parts, put together as its threads do it, with the simulation's sockets, messages,
+ * clocks and medium. It ends by being dropped, at any moment.
+ */
+export class Machine {
+  readonly edges: SimulatedApp[] = [];
+  readonly #parts: MachineParts;
+  readonly #threads: Thread[] = [];
+
+  constructor(parts: MachineParts) {
+    this.#parts = parts;
+    const main = this.#thread('main');
+    parts.schedule.as(main, () => void this.#boot(main));
+  }
+
+  /** The process is killed: nothing that was due in it happens. */
+  kill(): void {
+    for (const thread of this.#threads) thread.alive = false;
+  }
+
+  #thread(name: string): Thread {
+    const thread = { name, alive: true, lateMsMax: this.#parts.options.threadLateMs };
+    this.#threads.push(thread);
+    return thread;
+  }
+
+  /** A line between two threads: what is sent arrives later, in its order, as a copy. */
+  #line<M>(to: Thread, received: (message: M) => void): (message: M) => void {
+    const { schedule, prng, options } = this.#parts;
+    const underWay: M[] = [];
+    return (message) => {
+      underWay.push(structuredClone(message));
+      schedule.after(to, prng.below(options.messageMs + 1), () => received(underWay.shift() as M));
+    };
+  }
+
+  async #boot(main: Thread): Promise<void> {
+    const { options, prng } = this.#parts;
+    const config = configOf(options);
+    const buffers = {
+      rings: createRings({
+        streamsMax: config.streamsMax,
+        memoryBytes: config.memory,
+        durable: options.durable,
+      }),
+      wakes: createWakes(options.edges, config.streamsMax, options.durable ? 1 : 0),
+      counters: createCounters(options.edges),
+    };
+    const rings = new Rings(buffers.rings);
+    const logStatus = options.durable ? createLogStatus() : null;
+    const log = logStatus === null ? null : this.#startLog(main, buffers, logStatus);
+    const directory = createDirectory({
+      config,
+      rings,
+      wakes: new Wakes(buffers.wakes, rings),
+      journal: log?.line ?? NO_JOURNAL,
+      now: Date.now,
+      randomBytes: (count) => prng.bytes(count),
+    });
+    const coordinator = new Coordinator({
+      directory,
+      journal: log?.line ?? NO_JOURNAL,
+      metrics: {
+        render: async () => ({ contentType: '', text: '' }),
+      } as unknown as CoordinatorParts['metrics'],
+      replay: async (ask) =>
+        log === null
+          ? null
+          : answerReplay(ask, {
+              rings,
+              line: log.line,
+              read: (_, task) => this.#replay(task),
+              logger: silent,
+            }),
+    });
+    if (log !== null) {
+      const streams = await log.loaded;
+      log.line.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
+    }
+    setInterval(() => directory.sweep(), SWEEP_MS);
+    for (let edge = 0; edge < options.edges; edge++) {
+      this.#startEdge(main, coordinator, { edge, config, logStatus, ...buffers });
+    }
+  }
+
+  #startEdge(
+    main: Thread,
+    coordinator: Coordinator,
+    setup: Parameters<typeof assembleEdge>[0]['setup'],
+  ): void {
+    const { schedule, prng } = this.#parts;
+    const thread = this.#thread(`edge-${setup.edge}`);
+    schedule.as(thread, () => {
+      const toEdge = this.#line(thread, (answer: Parameters<EdgeLink['answered']>[0]) =>
+        link.answered(answer),
+      );
+      const toMain = this.#line(main, (question: Question) => {
+        void coordinator.answer(question).then(toEdge);
+      });
+      const link = new EdgeLink({ postMessage: (message) => toMain(message as Question) });
+      const services = assembleEdge({
+        setup,
+        link,
+        log: silent,
+        now: Date.now,
+        random: Math.random,
+        defer: (callback) => void setImmediate(callback),
+      });
+      const server = new SimulatedApp(schedule, prng, thread);
+      addRoutes(server.app, services);
+      setInterval(() => services.broker.tick(), services.broker.tickIntervalMs);
+      this.edges.push(server);
+    });
+  }
+
+  /** The log thread, as server/log-worker.ts has it. */
+  #startLog(
+    main: Thread,
+    buffers: { rings: ReturnType<typeof createRings>; wakes: SharedArrayBuffer },
+    status: SharedArrayBuffer,
+  ): { line: LogLine; loaded: Promise<LoggedStream[]> } {
+    const { schedule, disk, faults, options } = this.#parts;
+    const thread = this.#thread('log');
+    let line: LogLine | null = null;
+    let loaded: (streams: LoggedStream[]) => void = () => undefined;
+    const toLog = schedule.as(thread, () => {
+      const rings = new Rings(buffers.rings);
+      const wakes = new Wakes(buffers.wakes, rings);
+      const memory = new MemoryLog(disk.medium);
+      const log = withFaults(memory, disk, faults);
+      const toMain = this.#line(main, (message: Parameters<LogLine['done']>[0]) => line?.done(message));
+      const duty = new LogDuty({
+        wakes,
+        loop: new CommitLoop({
+          rings,
+          wakes,
+          log,
+          status: new LogStatus(status),
+          nowMs: Date.now,
+          nowSeconds: () => performance.now() / 1000,
+        }),
+        send: (message) => toMain(message as Parameters<LogLine['done']>[0]),
+        sleep,
+        commitFailed: () => undefined,
+      });
+      void this.#load(memory).then((streams) => {
+        schedule.after(main, 0, () => loaded(streams));
+        setInterval(() => duty.applyRetention(), RETENTION_MS);
+        if (options.fsyncInterval) setInterval(() => void log.sync(), SYNC_MS);
+        return duty.run();
+      });
+      return this.#line(thread, (command: LogCommand) => duty.received(command));
+    });
+    line = new LogLine(new LogStatus(status), toLog);
+    return { line, loaded: new Promise((resolve) => (loaded = resolve)) };
+  }
+
+  /** A start that fails is no start: faults come after it. */
+  async #load(log: MemoryLog): Promise<LoggedStream[]> {
+    const { disk, options, prng } = this.#parts;
+    let streams = [...log.load()];
+    if (disk.mayHaveLost) streams = await renewStreams(log, streams, (count) => prng.bytes(count));
+    disk.mayHaveLost = false;
+    if (options.fsyncInterval) disk.sync();
+    return streams;
+  }
+
+  /** A thread of the replay pool reads: it takes its time, and its turn comes at any moment of that. */
+  async #replay(
+    task: { logId: number } & Parameters<MemoryReader['read']>[1],
+  ): ReturnType<CoordinatorParts['replay']> {
+    const { prng, options, disk, faults } = this.#parts;
+    await sleep(prng.below(options.replayMs + 1));
+    if (faults.on && prng.chance(options.replayFailChance)) throw new Error('drawn to fail');
+    const run = new MemoryReader(disk.medium).read(task.logId, task);
+    await sleep(prng.below(options.replayMs + 1));
+    return run;
+  }
+}
+
+/** The settings in force: as they are without a file or flags, and what the seed has drawn. */
+function configOf(options: SimulationOptions): Config {
+  const defaults = Object.fromEntries(SETTINGS.map((setting) => [setting.key, setting.default])) as Config;
+  return {
+    ...defaults,
+    threads: options.edges,
+    connectionsMax: 10_000,
+    memory: options.memoryBytes,
+    streamsMax: 4,
+    streamBytesMax: options.streamBytesMax,
+    retentionEvents: options.retentionEvents,
+    retentionBytes: options.retentionBytes,
+    retentionAgeMs: options.retentionAgeMs,
+    ttlMs: options.ttlMs,
+    dataDir: options.durable ? 'simulated' : null,
+    ringBytes: options.ringBytes,
+    replayCacheBytes: 64 * 1024,
+    eventBytesMax: 4096,
+    bodyBytesMax: 16 * 1024,
+    batchEventsMax: 64,
+    writeBytesMax: options.writeBytesMax,
+    pageEventsMax: 50,
+    pageBytesMax: 4096,
+    heartbeatIntervalMs: options.heartbeatIntervalMs,
+    retryMs: 200,
+  };
+}
