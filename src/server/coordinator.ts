@@ -26,8 +26,9 @@ export class Coordinator {
   readonly #answers: Answers;
 
   constructor({ directory, journal, metrics, replay }: CoordinatorParts) {
+    const settle = (name: string): Promise<void> => within(COMMIT_MS_MAX, journal.settled(name));
     const settled = async <R>(name: string, result: R): Promise<R> => {
-      await within(COMMIT_MS_MAX, journal.settled(name));
+      await settle(name);
       return result;
     };
     this.#answers = {
@@ -35,7 +36,10 @@ export class Coordinator {
       put: ({ name, config }) => settled(name, directory.put(name, config)),
       close: ({ name }) => settled(name, directory.close(name)),
       remove: ({ name }) => settled(name, directory.remove(name)),
-      state: ({ name }) => directory.state(name),
+      state: async ({ name }) => {
+        await settle(name);
+        return directory.state(name);
+      },
       list: (options) => directory.list(options),
       replay,
       metrics: () => metrics.render(),

@@ -30,11 +30,24 @@ export async function answerReplay(
   const logId = line.logIdOf(stream.epoch);
   const positions = readPositions(rings, stream);
   if (logId === undefined || positions === null) return null;
+  const { logFloor, committed } = positions;
+  const range = { afterSeq, floor: logFloor ?? 1, committed, bytesMax };
+  let run: LogRun | null;
   try {
-    const { logFloor, committed } = positions;
-    return await read(stream, { logId, afterSeq, floor: logFloor ?? 1, committed, bytesMax });
+    run = await read(stream, { logId, ...range });
   } catch (err) {
     logger.error({ err, epoch: stream.epoch, afterSeq }, 'cannot read from the log');
     throw new RequestError('log_unavailable');
   }
+  if (run === null && isSaidToBeThere(rings, stream, afterSeq + 1)) throw new RequestError('log_unavailable');
+  return run;
+}
+
+/**
+ * Whether the log should have an event that it has not. A commit has dropped it whose new floor is not announced yet: a
+ * refusal now would name a floor that cannot be read (I2), and one that comes later names the new one.
+ */
+function isSaidToBeThere(rings: Rings, stream: StreamHandle, seq: number): boolean {
+  const positions = readPositions(rings, stream);
+  return positions !== null && seq >= (positions.logFloor ?? 1) && seq <= positions.committed;
 }

@@ -38,6 +38,7 @@ export interface ServerEnd {
 const STALLED_MS_MAX = 10_000;
 /** Small writes are collected up to so many bytes before the socket is tried. */
 const COLLECTED_BYTES_MAX = 16 * 1024;
+const HURRIED_BYTES = 64 * 1024;
 
 interface Piece {
   readonly bytes: Uint8Array;
@@ -55,7 +56,7 @@ export class Connection {
   #serverOpen = true;
   readonly #schedule: Schedule;
   readonly #prng: Prng;
-  readonly #traits: ConnectionTraits;
+  #traits: ConnectionTraits;
   readonly #server: Thread;
   readonly #outside: Thread;
   readonly #peer: Peer;
@@ -142,6 +143,11 @@ export class Connection {
     this.clientOpen = false;
     if (!isTold) return;
     this.#schedule.after(this.#server, this.#latency(), () => this.#abort());
+  }
+
+  /** The peer reads as fast as it can from now on. */
+  hurry(): void {
+    this.#traits = { ...this.#traits, readPauseMs: 0, readBytesMax: HURRIED_BYTES };
   }
 
   /** Has the peer read nothing for a while. */

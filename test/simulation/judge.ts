@@ -15,6 +15,8 @@ export class Judge {
   readonly #causes = new Map<string, number>();
   readonly #refusedContents = new Map<string, string>();
   readonly #seen = new Set<string>();
+  /** The newest seq that anybody was given, by epoch. */
+  readonly #seenThrough = new Map<string, number>();
   #acknowledged = 0;
 
   observe(observation: Observation): void {
@@ -23,6 +25,10 @@ export class Judge {
     switch (observation.kind) {
       case 'event':
         this.#event(observation.content, observation.connection);
+        this.#seenThrough.set(
+          observation.epoch,
+          Math.max(observation.seq, this.#seenThrough.get(observation.epoch) ?? 0),
+        );
         break;
       case 'publish-acked':
         this.#acknowledged++;
@@ -39,6 +45,19 @@ export class Judge {
   /** Publishes that were acknowledged so far. What was asked before the newest of them may not show it. */
   get acknowledged(): number {
     return this.#acknowledged;
+  }
+
+  /**
+   * A stream's position was asked for.
+   * @returns to be called with the answer: what readers had by then was committed (I4).
+   */
+  positionAsked(): (stream: string, epoch: string, committed: number) => void {
+    const seen = new Map(this.#seenThrough);
+    return (stream, epoch, committed) => {
+      const had = seen.get(epoch) ?? 0;
+      if (committed < had)
+        this.problem(`${stream} ${epoch}: ${had} had been read, but ${committed} is committed`);
+    };
   }
 
   /** Something is wrong that no rule of the checker is about. */

@@ -54,7 +54,7 @@ export class Machine {
   constructor(parts: MachineParts) {
     this.#parts = parts;
     const main = this.#thread('main');
-    parts.schedule.as(main, () => void this.#boot(main));
+    parts.schedule.after(main, 0, () => void this.#boot(main));
   }
 
   /** The process is killed: nothing that was due in it happens. */
@@ -63,7 +63,13 @@ export class Machine {
   }
 
   #thread(name: string): Thread {
-    const thread = { name, alive: true, lateMsMax: this.#parts.options.threadLateMs };
+    const thread = {
+      name,
+      alive: true,
+      lateMsMax: this.#parts.options.threadLateMs,
+      hasPromises: true,
+      interrupts: true,
+    };
     this.#threads.push(thread);
     return thread;
   }
@@ -214,10 +220,11 @@ export class Machine {
     task: { logId: number } & Parameters<MemoryReader['read']>[1],
   ): ReturnType<CoordinatorParts['replay']> {
     const { prng, options, disk, faults } = this.#parts;
-    await sleep(prng.below(options.replayMs + 1));
+    const waitMsMax = faults.on ? options.replayMs : 0;
+    await sleep(prng.below(waitMsMax + 1));
     if (faults.on && prng.chance(options.replayFailChance)) throw new Error('drawn to fail');
     const run = new MemoryReader(disk.medium).read(task.logId, task);
-    await sleep(prng.below(options.replayMs + 1));
+    await sleep(prng.below(waitMsMax + 1));
     return run;
   }
 }

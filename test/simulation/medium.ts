@@ -61,6 +61,8 @@ export function withFaults(log: MemoryLog, disk: Disk, faults: CommitFaults): Ev
       throw new LogError('broken', 'drawn to break');
     }
     await log.commit();
+    // The medium has it, and the log thread does not know yet.
+    if (options.commitMs > 0) await sleep(prng.below(options.commitMs));
   };
   return new Proxy(log, {
     get(target, name): unknown {

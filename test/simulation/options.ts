@@ -69,17 +69,17 @@ export function drawOptions(seed: number): SimulationOptions {
 
   const durable = has(0.5);
   const streams = prng.pick([1, 1, 1, 2, 3]);
-  const streamBytesMax = 2 ** prng.between(12, 16);
+  const streamBytesMax = 2 ** prng.pick([12, 12, 12, 13, 14, 16]);
   const writeBytesMax = size(200, 20_000);
   return {
     durable,
     fsyncInterval: durable && has(0.3),
     edges: prng.pick([1, 1, 2, 2, 3]),
     streams,
-    publishers: prng.between(1, 3),
+    publishers: prng.pick([1, 1, 2, 2, 3, 5]),
     readers: prng.between(1, 5),
     pageReaders: prng.pick([0, 0, 1]),
-    safetyMs: size(2_000, 15_000),
+    safetyMs: size(1_000, 8_000),
     memoryBytes: has(0.3) ? streams * size(6 * 1024, 20 * 1024) : 2 ** 19,
     streamBytesMax,
     retentionEvents: has(0.4) ? size(1, 200) : 0,

@@ -14,6 +14,7 @@ interface Answer {
 
 /** A publisher that hears nothing gives up after so long. */
 const PATIENCE_MS = 15_000;
+const BURST_PAUSE_MS_MAX = 2;
 const EVENT_TYPES = [null, 'a', 'b'];
 
 /**
@@ -23,6 +24,7 @@ const EVENT_TYPES = [null, 'a', 'b'];
 export class SimulatedPublisher {
   /** Whether it has done all that it was to do, and waits for nothing. */
   isIdle = false;
+  #pauseMsMax: number;
   readonly #world: World;
   readonly #name: string;
   #publishes = 0;
@@ -33,17 +35,20 @@ export class SimulatedPublisher {
   constructor(world: World, name: string) {
     this.#world = world;
     this.#name = name;
+    this.#pauseMsMax = 2 * world.options.publishPauseMs;
     this.#later();
   }
 
-  /** It publishes so many times more, and is then done. */
-  finishAfter(publishes: number): void {
+  /** It publishes so many times more, fast, and is then idle. */
+  burst(publishes: number): void {
     this.#left = publishes;
+    this.#pauseMsMax = BURST_PAUSE_MS_MAX;
+    if (this.isIdle) this.#later();
+    this.isIdle = false;
   }
 
   #later(): void {
-    const { prng, options } = this.#world;
-    this.#world.after(prng.below(2 * options.publishPauseMs), () => {
+    this.#world.after(this.#world.prng.below(this.#pauseMsMax + 1), () => {
       if (this.#left-- > 0) this.#publish();
       else this.isIdle = true;
     });
@@ -106,7 +111,7 @@ export class SimulatedPublisher {
   }
 
   #answered({ publish, contents }: Attempt, head: ResponseHead, body: string): void {
-    const { judge } = this.#world;
+    const { judge, options } = this.#world;
     if (head.status === 200) {
       const { epoch, first, last } = JSON.parse(body) as Answer;
       judge.observe({ kind: 'publish-acked', publish, epoch, first, last });
@@ -116,8 +121,9 @@ export class SimulatedPublisher {
     const { code } = JSON.parse(body) as { code: string };
     if (head.status >= 500 && head.status !== 503 && head.status !== 507)
       judge.problem(`${head.status} ${code}`);
-    // Nobody knows: they may be there later.
-    if (code !== 'commit_unknown') judge.publishRefused(contents, code);
+    // Nobody knows: they may be there later, or have been there until the stream was deleted (contract 3.3).
+    const isUnknown = code === 'commit_unknown' || (options.durable && code === 'stream_not_found');
+    if (!isUnknown) judge.publishRefused(contents, code);
   }
 }
 

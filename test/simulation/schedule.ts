@@ -9,6 +9,10 @@ export interface Thread {
   alive: boolean;
   /** How late it may be with what is due, in milliseconds: a thread that shares its core with others. */
   readonly lateMsMax: number;
+  /** Whether its steps may leave promises behind, so that more follows from them. */
+  readonly hasPromises: boolean;
+  /** Whether it may act in the midst of another thread's step. */
+  readonly interrupts: boolean;
 }
 
 /** Something that is due on a thread. */
@@ -24,6 +28,10 @@ export interface Task {
 const START_MS = 1_700_000_000_000;
 /** Threads that may lie under one another on the stack, each stopped in the midst of a step by the one above it. */
 const INTERRUPTED_MAX = 3;
+/** Steps that others make in such a moment, at most. */
+const INTERRUPT_STEPS_MAX = 4;
+/** The same where time passes. */
+const PAUSE_STEPS_MAX = 80;
 
 const realSetImmediate = setImmediate;
 
@@ -70,35 +78,46 @@ export class Schedule {
   }
 
   /**
-   * One step, and all that follows from it without time passing.
-   * @returns false when nothing is due, now or later.
+   * Makes step after step, each with all that follows from it without time passing.
+   * @throws when nothing is due any more, now or later, or the steps are more than `stepsMax` in all.
    */
-  async step(): Promise<boolean> {
-    const task = this.#next();
-    if (task === null) return false;
-    this.#run(task);
-    // All promises that the step has resolved, and those that these resolve, are done before this comes.
-    await new Promise((resolve) => realSetImmediate(resolve));
-    return true;
+  async runUntil(isDone: () => boolean, stepsMax: number): Promise<void> {
+    while (!isDone()) {
+      assert.ok(this.steps < stepsMax, `it goes on and on: ${this.steps} steps`);
+      const task = this.#next();
+      assert.ok(task !== null, 'nothing is due any more');
+      this.#run(task);
+      // All promises that the step has resolved, and those that these resolve, are done before this comes.
+      if (task.thread.hasPromises) await new Promise((resolve) => realSetImmediate(resolve));
+    }
   }
 
   /**
-   * Another thread makes a step now, in the midst of the one that the caller is in, if any has something due. Where the
-   * caller holds no lock this is what a second processor may do at that moment.
+   * Other threads make steps now, in the midst of the one that the caller is in: what is due within `pauseMs`, for which
+   * the caller is off its processor. Where it holds no lock this is what may happen at that moment.
    */
-  interrupt(outside: Thread): void {
-    if (this.#interrupted.length >= INTERRUPTED_MAX || this.#due.length === 0) return;
+  interrupt(pauseMs: number): void {
+    if (this.#interrupted.length >= INTERRUPTED_MAX) return;
+    this.#interrupted.push(this.thread);
+    const endMs = this.nowMs + pauseMs;
+    const stepsMax = pauseMs > 0 ? PAUSE_STEPS_MAX : INTERRUPT_STEPS_MAX;
+    for (let left = this.#prng.between(1, stepsMax); left > 0; left--) {
+      if (!this.#stepOfAnother() && !this.#advance(endMs)) break;
+    }
+    this.#interrupted.pop();
+  }
+
+  #stepOfAnother(): boolean {
+    if (this.#due.length === 0) return false;
     const start = this.#prng.below(this.#due.length);
-    const stopped = this.thread;
-    this.#interrupted.push(stopped);
     for (let i = 0; i < this.#due.length; i++) {
       const at = (start + i) % this.#due.length;
       const { thread, cancelled } = this.#due[at] as Task;
-      if (cancelled || !thread.alive || thread === outside || this.#interrupted.includes(thread)) continue;
+      if (cancelled || !thread.alive || !thread.interrupts || this.#interrupted.includes(thread)) continue;
       this.#run(takeAt(this.#due, at));
-      break;
+      return true;
     }
-    this.#interrupted.pop();
+    return false;
   }
 
   #run(task: Task): void {
@@ -114,10 +133,10 @@ export class Schedule {
     }
   }
 
-  /** Moves the clock on to what is due next. */
-  #advance(): boolean {
-    const first = popHeap(this.#later);
-    if (first === undefined) return false;
+  /** Moves the clock on to what is due next, if that is no later than `untilMs`. */
+  #advance(untilMs = Number.POSITIVE_INFINITY): boolean {
+    if (this.#later[0] === undefined || this.#later[0].atMs > untilMs) return false;
+    const first = popHeap(this.#later) as Task;
     this.nowMs = first.atMs;
     this.#due.push(first);
     while (this.#later[0] !== undefined && this.#later[0].atMs <= this.nowMs) {

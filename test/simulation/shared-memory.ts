@@ -16,11 +16,15 @@ interface Sleeper extends Word {
 const atomics = globalThis.Atomics;
 const setBytes = Uint8Array.prototype.set;
 
+/** How often something happens in the midst of a copy, where anything happens within steps. */
+const COPY_INTERRUPT_CHANCE = 0.1;
+const PAUSE_MS_MAX = 20;
+/** The longest that a thread is off its processor while it copies. */
+const COPY_PAUSE_MS_MAX = 200;
+
 export interface SharedMemoryOptions {
   readonly schedule: Schedule;
   readonly prng: Prng;
-  /** The thread of what is outside of the broker, which touches no shared memory. */
-  readonly outside: Thread;
   /** One access in so many is preceded by a step of another thread; 0: none is. */
   readonly accessesPerInterrupt: number;
   /** How long a notification may take to arrive, milliseconds. */
@@ -90,7 +94,15 @@ export class SharedMemory {
   #access(): void {
     if (this.#accessesLeft === 0 || --this.#accessesLeft > 0) return;
     this.#accessesLeft = this.#drawAccesses();
-    if (this.#held.length === 0) this.#options.schedule.interrupt(this.#options.outside);
+    this.#interrupt(PAUSE_MS_MAX);
+  }
+
+  #interrupt(pauseMsMax: number): void {
+    if (this.#held.length > 0) return;
+    const { schedule, prng } = this.#options;
+    // Mostly the others are merely faster; now and then the thread is off its processor.
+    const isPaused = pauseMsMax > PAUSE_MS_MAX || prng.chance(0.2);
+    schedule.interrupt(isPaused ? prng.below(pauseMsMax) : 0);
   }
 
   #drawAccesses(): number {
@@ -103,7 +115,9 @@ export class SharedMemory {
     if (from instanceof Uint8Array && from.buffer instanceof SharedArrayBuffer && from.length > 1) {
       const half = from.length >> 1;
       setBytes.call(target, from.subarray(0, half), at);
-      this.#access();
+      if (this.#accessesLeft > 0 && this.#options.prng.chance(COPY_INTERRUPT_CHANCE)) {
+        this.#interrupt(COPY_PAUSE_MS_MAX);
+      }
       setBytes.call(target, from.subarray(half), at + half);
       return;
     }

@@ -24,12 +24,12 @@ export interface Outcome {
   readonly refusals: number;
 }
 
-/** Publishes of each publisher once the faults are over: a stream that is silent shows no gap. */
-const LAST_PUBLISHES = 3;
-/** Everybody is at the head within so long of the end of the faults. Two silences of a dead connection, and more. */
-const LIVENESS_MS_MAX = 200_000;
-const LOOK_MS = 1000;
-/** A run that goes on and on makes no progress. */
+/** Once the faults are over, publishers publish so often, in bursts, and after each everybody gets to the head. */
+const ROUNDS = 4;
+const BURST_PUBLISHES_MAX = 3;
+/** How long that may take: two silences of a dead connection, and more. */
+const ROUND_MS_MAX = 120_000;
+const LOOK_MS = 500;
 const STEPS_MAX = 400_000;
 
 /**
@@ -48,11 +48,16 @@ async function play(seed: number): Promise<Outcome> {
   const options = drawOptions(seed);
   const judge = new Judge();
   const schedule = new Schedule(new Prng(seed ^ 0x5bd1e995));
-  const outside: Thread = { name: 'outside', alive: true, lateMsMax: 0 };
+  const outside: Thread = {
+    name: 'outside',
+    alive: true,
+    lateMsMax: 0,
+    hasPromises: false,
+    interrupts: true,
+  };
   const memory = new SharedMemory({
     schedule,
     prng: new Prng(seed ^ 0x2545f491),
-    outside,
     accessesPerInterrupt: options.accessesPerInterrupt,
     wakeMsMax: options.messageMs,
   });
@@ -97,28 +102,41 @@ class Play {
   }
 
   async run(): Promise<void> {
-    const { schedule, options, judge } = this.#world;
+    const { schedule, options } = this.#world;
     const endMs = schedule.nowMs + options.safetyMs;
     await this.#until(() => schedule.nowMs >= endMs);
     this.#world.heal();
-    for (const publisher of this.#publishers) publisher.finishAfter(LAST_PUBLISHES);
-    const deadlineMs = schedule.nowMs + LIVENESS_MS_MAX;
+    for (let round = 0; round < ROUNDS; round++) if (!(await this.#round())) return;
+    await this.#audit();
+  }
+
+  /** A burst, after which a stream may fall silent: whoever was not told of its end by then never is. */
+  async #round(): Promise<boolean> {
+    const { schedule, prng, judge } = this.#world;
+    for (const publisher of this.#publishers) publisher.burst(prng.between(1, BURST_PUBLISHES_MAX));
+    const deadlineMs = schedule.nowMs + ROUND_MS_MAX;
     let isDone = false;
+    const again = (): void => {
+      if (!isDone && schedule.nowMs < deadlineMs) this.#world.after(LOOK_MS, look);
+    };
     const look = (): void => {
+      // Asked earlier, the answer might be older than the newest event.
+      if (!this.#publishers.every(({ isIdle }) => isIdle)) return again();
       this.#look(() => {
-        isDone = this.#isEverybodyThere();
-        if (!isDone) this.#world.after(LOOK_MS, look);
+        isDone = this.#missing().length === 0;
+        again();
       });
     };
-    look();
+    this.#world.after(0, look);
     await this.#until(() => isDone || schedule.nowMs > deadlineMs);
-    if (!isDone)
-      judge.problem(`not at the head when the faults were long over: ${this.#missing().join(', ')}`);
-    await this.#audit(deadlineMs);
+    if (isDone) return true;
+    const idle = this.#publishers.every(({ isIdle }) => isIdle) ? '' : 'a publisher waits; ';
+    judge.problem(`not at the head when the faults were long over: ${idle}${this.#missing().join(', ')}`);
+    return false;
   }
 
   /** What readers have, and what is there: each has all of it. */
-  async #audit(deadlineMs: number): Promise<void> {
+  async #audit(): Promise<void> {
     const { judge, schedule, streams } = this.#world;
     for (const { connection } of this.#readers) {
       if (connection !== null) judge.observe({ kind: 'caught-up', connection });
@@ -129,7 +147,8 @@ class Play {
       const auditor = new SimulatedPageReader(this.#world, `auditor-${stream}`, stream);
       auditor.finish(() => left--);
     }
-    await this.#until(() => left === 0 || schedule.nowMs > deadlineMs + LIVENESS_MS_MAX);
+    const deadlineMs = schedule.nowMs + ROUND_MS_MAX;
+    await this.#until(() => left === 0 || schedule.nowMs > deadlineMs);
     if (left > 0) judge.problem('the streams cannot be read to their heads');
   }
 
@@ -143,10 +162,6 @@ class Play {
     });
   }
 
-  #isEverybodyThere(): boolean {
-    return this.#publishers.every(({ isIdle }) => isIdle) && this.#missing().length === 0;
-  }
-
   #missing(): string[] {
     const followers = [...this.#readers, ...this.#pageReaders];
     return followers
@@ -157,21 +172,18 @@ class Play {
       });
   }
 
-  #isThere({ stream, position, ...follower }: SimulatedReader | SimulatedPageReader): boolean {
+  #isThere(follower: SimulatedReader | SimulatedPageReader): boolean {
+    const { stream, position } = follower;
     const state = this.#states.get(stream);
     if (state === undefined) return false;
     if (state === null) return position === null;
-    if ('isAtEnd' in follower && follower.isAtEnd) return state.closed;
+    if (follower instanceof SimulatedReader && follower.isAtEnd) return state.closed;
     if (state.committed !== state.head) return false;
     return position?.epoch === state.epoch && position.seq === state.committed;
   }
 
-  async #until(isDone: () => boolean): Promise<void> {
-    const { schedule } = this.#world;
-    while (!isDone()) {
-      if (schedule.steps > STEPS_MAX) throw new Error(`more than ${STEPS_MAX} steps`);
-      if (!(await schedule.step())) throw new Error('nothing is due any more');
-    }
+  #until(isDone: () => boolean): Promise<void> {
+    return this.#world.schedule.runUntil(isDone, STEPS_MAX);
   }
 }
 

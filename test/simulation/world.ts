@@ -19,11 +19,14 @@ export class World implements CommitFaults {
   readonly judge: Judge;
   readonly outside: Thread;
   readonly streams: readonly string[];
+  /** What ends the broker: not in the midst of a step, for the step would go on. */
+  readonly #fate: Thread = { name: 'fate', alive: true, lateMsMax: 0, hasPromises: false, interrupts: false };
   readonly #disk = new Disk();
-  /** Those of this start of the broker that are not over on both sides. */
+  /** Those of this start of the broker. */
   readonly #connections = new Set<Connection>();
   #machine: Machine;
-  /** Whether this start of the broker is of use: its log is not broken. */
+  /** Whether the broker is up, and whether it is of use: its log is not broken. */
+  #isUp = true;
   #isOfUse = true;
 
   constructor(parts: {
@@ -47,7 +50,8 @@ export class World implements CommitFaults {
   /** The faults are over. A broker whose log is of no use any more is started again, as its operator would. */
   heal(): void {
     this.on = false;
-    if (!this.#isOfUse) this.#crash(false);
+    for (const connection of this.#connections) connection.hurry();
+    if (this.#isUp && !this.#isOfUse) this.#crash(false);
   }
 
   broke(): void {
@@ -79,6 +83,7 @@ export class World implements CommitFaults {
       closed: () => server.disconnected(),
     });
     this.#connections.add(connection);
+    if (!this.on) connection.hurry();
     this.schedule.after(server.thread, this.prng.below(this.options.latencyMs + 1), () => {
       if (!connection.clientOpen && this.prng.chance(0.5)) return;
       server.connected();
@@ -102,13 +107,14 @@ export class World implements CommitFaults {
 
   #start(): Machine {
     const { schedule, prng, options } = this;
+    this.#isUp = true;
     this.#isOfUse = true;
     return new Machine({ schedule, prng, options, disk: this.#disk, faults: this });
   }
 
   #scheduleCrash(): void {
     const { crashEveryMs } = this.options;
-    this.after(crashEveryMs / 2 + this.prng.below(crashEveryMs), () => {
+    this.schedule.after(this.#fate, crashEveryMs / 2 + this.prng.below(crashEveryMs), () => {
       if (!this.on) return;
       this.#crash(this.prng.chance(this.options.machineCrashChance));
       this.#scheduleCrash();
@@ -118,6 +124,7 @@ export class World implements CommitFaults {
   /** The process is killed, or the machine goes down with it. */
   #crash(isMachine: boolean): void {
     const { durable, fsyncInterval } = this.options;
+    this.#isUp = false;
     this.#machine.kill();
     const isPeerTold = !isMachine;
     for (const connection of this.#connections) connection.crash(isPeerTold);
