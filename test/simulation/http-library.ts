@@ -209,6 +209,8 @@ export class SimulatedApp {
       };
     const methods = ['get', 'head', 'post', 'put', 'del', 'options', 'any'];
     return {
+      // WebSockets have an upgrade and messages of their own, which are not simulated.
+      ws: () => undefined,
       ...Object.fromEntries(methods.map((method) => [method, add(method)])),
       filter: (filter: (res: null, change: number) => void) => {
         this.#filter = filter;

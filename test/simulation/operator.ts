@@ -27,16 +27,14 @@ export class SimulatedOperator {
 
   /** Asks where a stream stands; null: there is no such stream. */
   ask(stream: string, observer: string, answered: (state: StreamState | null | 'unknown') => void): void {
-    const { acknowledged } = this.#world.judge;
-    const positionAnswered = this.#world.judge.positionAsked();
+    const { judge } = this.#world;
+    judge.observe({ kind: 'asked', by: observer, stream });
     this.#send({ method: 'get', path: `/v1/streams/${stream}/state` }, (head, body) => {
       if (head === null || (head.status !== 200 && head.status !== 404)) return answered('unknown');
       if (head.status === 404) return answered(null);
       const state = JSON.parse(body) as StreamState;
-      positionAnswered(stream, state.epoch, state.committed);
-      if (this.#world.judge.acknowledged > acknowledged) return answered(state);
       const { epoch, floor, logFloor, committed } = state;
-      this.#world.judge.observe({
+      judge.observe({
         kind: 'positions',
         observer,
         stream,

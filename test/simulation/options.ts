@@ -19,6 +19,7 @@ export interface SimulationOptions {
   readonly retentionAgeMs: number;
   readonly ttlMs: number;
   readonly ringBytes: number;
+  readonly logBytesMax: number;
   readonly writeBytesMax: number;
   readonly heartbeatIntervalMs: number;
   readonly eventBytesMax: number;
@@ -87,6 +88,7 @@ export function drawOptions(seed: number): SimulationOptions {
     retentionAgeMs: has(0.15) ? size(1000, 5000) : 0,
     ttlMs: has(0.1) ? size(500, 5000) : 0,
     ringBytes: 4096,
+    logBytesMax: durable && has(0.15) ? size(2_000, 50_000) : 0,
     writeBytesMax,
     heartbeatIntervalMs: size(500, 15_000),
     eventBytesMax: has(0.3) ? size(1000, 3000) : size(10, 300),

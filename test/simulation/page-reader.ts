@@ -1,4 +1,5 @@
-import { cursorOf, type Position, positionOf } from '../support/cursor.js';
+import type { Position } from '#gapless/conformance/observation.js';
+import { cursorOf, positionOf } from '../support/cursor.js';
 import type { Page, Problem } from '../support/gapless-client.js';
 import type { Connection, ResponseHead } from './connection.js';
 import type { World } from './world.js';
@@ -76,6 +77,7 @@ export class SimulatedPageReader {
       },
     );
     if (connection === null) return over();
+    this.#world.judge.observe({ kind: 'asked', by: this.connection, stream: this.stream });
     const isBroken = this.#world.happens(options.breakChance);
     this.#world.after(isBroken ? prng.below(1000) : PATIENCE_MS, () => {
       if (isOver) return;
@@ -89,7 +91,7 @@ export class SimulatedPageReader {
     const text = Buffer.concat(parts).toString();
     if (head?.status === 200) {
       const page = JSON.parse(text) as Page;
-      this.#observe(page);
+      this.#observe(page, head.headers);
       return this.#stopped !== null && page.upToDate;
     }
     if (head?.status === 410) this.#refused(JSON.parse(text) as Problem);
@@ -100,12 +102,22 @@ export class SimulatedPageReader {
     return false;
   }
 
-  #observe({ events, next }: Page): void {
+  #observe({ events, next }: Page, headers: ResponseHead['headers']): void {
     const { judge } = this.#world;
     const { connection, stream } = this;
     const first = events[0] === undefined ? positionOf(next) : positionOf(events[0].id);
     const after = this.position?.seq ?? (events[0] === undefined ? first.seq : first.seq - 1);
-    judge.observe({ kind: 'connected', connection, reader: this.name, stream, epoch: first.epoch, after });
+    judge.observe({
+      kind: 'connected',
+      connection,
+      reader: this.name,
+      stream,
+      epoch: first.epoch,
+      after,
+      joined: this.position === null,
+      floor: Number(headers['gapless-floor']),
+      head: Number(headers['gapless-head']),
+    });
     for (const { id, data } of events) {
       judge.observe({ kind: 'event', connection, ...positionOf(id), content: data });
     }

@@ -70,7 +70,8 @@ export class SimulatedPublisher {
       ...(type === null ? {} : { 'gapless-event': type }),
     };
     if (this.#lastCursor !== null && prng.chance(0.05)) headers['gapless-if-head'] = this.#lastCursor;
-    judge.observe({ kind: 'publish-begun', stream, ...attempt });
+    const types = attempt.contents.map(() => type ?? 'message');
+    judge.observe({ kind: 'publish-begun', stream, types, ...attempt });
     this.#send(attempt, { method: 'post', path: `/v1/streams/${stream}`, headers, body: Buffer.from(body) });
   }
 
@@ -110,7 +111,7 @@ export class SimulatedPublisher {
     });
   }
 
-  #answered({ publish, contents }: Attempt, head: ResponseHead, body: string): void {
+  #answered({ publish }: Attempt, head: ResponseHead, body: string): void {
     const { judge, options } = this.#world;
     if (head.status === 200) {
       const { epoch, first, last } = JSON.parse(body) as Answer;
@@ -123,7 +124,7 @@ export class SimulatedPublisher {
       judge.problem(`${head.status} ${code}`);
     // Nobody knows: they may be there later, or have been there until the stream was deleted (contract 3.3).
     const isUnknown = code === 'commit_unknown' || (options.durable && code === 'stream_not_found');
-    if (!isUnknown) judge.publishRefused(contents, code);
+    if (!isUnknown) judge.observe({ kind: 'publish-refused', publish });
   }
 }
 

@@ -1,4 +1,5 @@
-import { cursorOf, type Position, positionOf } from '../support/cursor.js';
+import type { Position } from '#gapless/conformance/observation.js';
+import { cursorOf, positionOf } from '../support/cursor.js';
 import { type SseEvent, SseParser } from '../support/sse-parser.js';
 import type { Connection, ResponseHead } from './connection.js';
 import type { World } from './world.js';
@@ -43,10 +44,6 @@ export class SimulatedReader {
     this.#later();
   }
 
-  get isFiltered(): boolean {
-    return this.#types !== null;
-  }
-
   /** The connection that stands, by its name; null: none does. */
   get connection(): string | null {
     return this.#following?.isAnnounced ? this.#following.id : null;
@@ -74,7 +71,7 @@ export class SimulatedReader {
       ...(this.#inBand ? ['on_unavailable=event'] : []),
     ];
     this.isAtEnd = false;
-    const following = new Following(this, this.#world, { id, asked, isFiltered: this.isFiltered });
+    const following = new Following(this, this.#world, { id, asked, types: this.#types?.split(',') ?? null });
     const connection = this.#world.request(
       {
         method: 'get',
@@ -85,6 +82,7 @@ export class SimulatedReader {
       following,
     );
     if (connection === null) return this.#later();
+    this.#world.judge.observe({ kind: 'asked', by: id, stream: this.stream });
     this.#following = following;
     following.begin(connection, {
       breakAfterBytes: this.#world.happens(options.breakChance) ? prng.below(4000) : null,
@@ -117,7 +115,8 @@ class Following {
   readonly #reader: SimulatedReader;
   readonly #world: World;
   readonly #asked: string | null;
-  readonly #isFiltered: boolean;
+  /** Null: it wants all. */
+  readonly #types: readonly string[] | null;
   readonly #parser: SseParser;
   #connection: Connection | null = null;
   #head: ResponseHead | null = null;
@@ -131,13 +130,13 @@ class Following {
   constructor(
     reader: SimulatedReader,
     world: World,
-    { id, asked, isFiltered }: { id: string; asked: string | null; isFiltered: boolean },
+    { id, asked, types }: { id: string; asked: string | null; types: readonly string[] | null },
   ) {
     this.#reader = reader;
     this.#world = world;
     this.id = id;
     this.#asked = asked;
-    this.#isFiltered = isFiltered;
+    this.#types = types;
     this.#parser = new SseParser({
       onEvent: (event) => this.#event(event),
       onIdOnly: (cursor) => this.#idOnly(cursor),
@@ -220,10 +219,10 @@ class Following {
     const { judge } = this.#world;
     const text = Buffer.concat(this.#body).toString();
     if (status === 204) {
-      const end = cursorOf(headers['gapless-epoch'] ?? '', Number(headers['gapless-head']));
-      if (this.#asked !== null && this.#asked !== end)
-        judge.problem(`${this.id}: 204 at ${this.#asked}, not ${end}`);
-      this.#reader.isAtEnd = true;
+      const epoch = headers['gapless-epoch'] ?? '';
+      const end = { epoch, seq: Number(headers['gapless-head']) };
+      this.#announce(end);
+      this.#ended('closed', end);
       return;
     }
     const problem = JSON.parse(text) as Problem;
@@ -250,9 +249,10 @@ class Following {
     this.#reader.position = null;
   }
 
-  #announce(primed: Position): void {
-    const { seq } = this.#asked === null ? primed : positionOf(this.#asked);
-    const epoch = this.#head?.headers['gapless-epoch'] ?? '';
+  /** It was accepted where it asked to be, or, where it did not say, where it is told to be. */
+  #announce(told: Position): void {
+    const headers = this.#head?.headers ?? {};
+    const { seq } = this.#asked === null ? told : positionOf(this.#asked);
     this.isAnnounced = true;
     this.#last = seq;
     this.#world.judge.observe({
@@ -260,9 +260,12 @@ class Following {
       connection: this.id,
       reader: this.#reader.name,
       stream: this.#reader.stream,
-      epoch,
+      epoch: headers['gapless-epoch'] ?? '',
       after: seq,
-      filtered: this.#isFiltered,
+      joined: this.#asked === null,
+      ...(this.#types === null ? {} : { types: this.#types }),
+      floor: Number(headers['gapless-floor']),
+      head: Number(headers['gapless-head']),
     });
   }
 
@@ -270,7 +273,7 @@ class Following {
     const position = positionOf(cursor);
     if (!this.isAnnounced) this.#announce(position);
     else if (position.seq !== this.#last) {
-      if (!this.#isFiltered) this.#world.judge.problem(`${this.id}: ${cursor} without its event`);
+      if (this.#types === null) this.#world.judge.problem(`${this.id}: ${cursor} without its event`);
       else this.#world.judge.observe({ kind: 'advanced', connection: this.id, ...position });
     }
     this.#last = position.seq;
@@ -285,9 +288,10 @@ class Following {
         this.#reader.position = positionOf(event.id);
         return;
       case 'stream_closed':
-        return this.#closed((JSON.parse(event.data) as { cursor: string }).cursor);
-      case 'stream_deleted':
-        return;
+      case 'stream_deleted': {
+        const { cursor } = JSON.parse(event.data) as { cursor: string };
+        return this.#ended(event.type === 'stream_closed' ? 'closed' : 'deleted', positionOf(cursor));
+      }
     }
     if (!this.isAnnounced) this.#world.judge.problem(`${this.id}: an event before the position`);
     const position = positionOf(event.id);
@@ -296,12 +300,10 @@ class Following {
     this.#reader.position = position;
   }
 
-  #closed(cursor: string): void {
-    if (!this.#isFiltered && positionOf(cursor).seq !== this.#last) {
-      this.#world.judge.problem(`${this.id}: ended at ${cursor}, but was given up to ${this.#last}`);
-    }
-    // A filter may have left the last events out; the id of the end is where it stands.
-    this.#reader.position = positionOf(cursor);
-    this.#reader.isAtEnd = true;
+  #ended(reason: 'closed' | 'deleted', last: Position): void {
+    this.#world.judge.observe({ kind: 'ended', connection: this.id, reason, last });
+    // A filter may have left the last events out: the end is where it stands.
+    this.#reader.position = last;
+    this.#reader.isAtEnd = reason === 'closed';
   }
 }
