@@ -12,6 +12,12 @@ export interface ErrorEntry {
 
 /** Every error that a client can be told, alphabetically (contract 8). A code, once published, keeps its meaning. */
 export const ERRORS = {
+  ack_ahead: {
+    status: 400,
+    title: 'The cursor is beyond what may be seen',
+    retry: false,
+    doc: 'A subscriber acknowledges what it has received; the answer carries the head.',
+  },
   backpressure: {
     status: 429,
     title: 'The publisher is too fast',
@@ -210,11 +216,23 @@ export const ERRORS = {
     retry: false,
     doc: 'The stream does not exist, and this request or this server does not create it.',
   },
+  subscriber_not_found: {
+    status: 404,
+    title: 'There is no such subscriber',
+    retry: false,
+    doc: 'The stream has no subscriber of this name; one is made by subscribing under it.',
+  },
   too_many_connections: {
     status: 503,
     title: 'The server has too many connections',
     retry: true,
     doc: 'The limit of open connections is reached; try again later or elsewhere.',
+  },
+  too_many_messages: {
+    status: 429,
+    title: 'Too many messages wait for their answers',
+    retry: true,
+    doc: 'A WebSocket has sent more messages than it has been answered; wait for answers.',
   },
   too_many_producers: {
     status: 507,
@@ -227,6 +245,12 @@ export const ERRORS = {
     title: 'The server has too many streams',
     retry: true,
     doc: 'The limit of streams is reached; nothing was created.',
+  },
+  too_many_subscribers: {
+    status: 507,
+    title: 'There are too many named subscribers',
+    retry: true,
+    doc: 'The limit of named subscribers is reached, of the stream or in all; forget some, or subscribe without a name.',
   },
   unsupported_type: {
     status: 415,

@@ -35,6 +35,8 @@ export interface DirectoryOptions {
   readonly publishBytesMax: number;
   readonly autoCreate: boolean;
   readonly journal: Journal;
+  /** Called with the epoch of a stream that is no more. */
+  readonly removed: (epoch: string) => void;
   /** What of a durable stream stays in memory at least, bytes; 0 in memory mode, where all of it does. */
   readonly ringBytes: number;
   readonly now: () => number;
@@ -140,6 +142,7 @@ export class Directory {
     this.#freeSlots.push(ref.slot);
     this.#options.wakes.announce(ref.slot, -1);
     this.#options.journal.removed(ref);
+    this.#options.removed(ref.epoch);
     return true;
   }
 

@@ -29,6 +29,7 @@ import { type PageRead, PageReader } from './page-reader.js';
 import type { Rendering } from './rendering.js';
 import { Replay } from './replay.js';
 import { type Sink, Subscription } from './subscription.js';
+import { SubscriptionList } from './subscription-list.js';
 
 export class EdgeBroker {
   readonly streams: EdgeStreams;
@@ -38,7 +39,7 @@ export class EdgeBroker {
   readonly #reader: RingReader;
   readonly #fanOut: FanOut;
   readonly #loop: DrainLoop;
-  readonly #subscriptions: Subscription[] = [];
+  readonly #subscriptions = new SubscriptionList();
   /** Streams with readers here. */
   readonly #read = new Set<EdgeStream>();
   readonly #pages: PageReader;
@@ -136,8 +137,7 @@ export class EdgeBroker {
   ): Subscription {
     const subscription = new Subscription({ stream, ...options });
     this.#heartbeats.enlist(subscription);
-    subscription.edgeIndex = this.#subscriptions.length;
-    this.#subscriptions.push(subscription);
+    this.#subscriptions.add(subscription);
     stream.add(subscription);
     addSubscribers(this.#options.rings, stream, 1);
     this.#options.counters.add(Counter.subscribers, 1);
@@ -220,8 +220,7 @@ export class EdgeBroker {
     this.#heartbeats.tick++;
     this.#loop.tick = this.#heartbeats.tick;
     this.#loop.schedule();
-    for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
-      const subscription = this.#subscriptions[i] as Subscription;
+    for (const subscription of this.#subscriptions) {
       if (subscription.state === 'stalled') this.#checkOvertaken(subscription);
       else if (this.#heartbeats.isDue(subscription)) this.#heartbeat(subscription);
     }
@@ -255,8 +254,7 @@ export class EdgeBroker {
    * @param all also those who have not been given all that is committed; they resume elsewhere.
    */
   endWhere(select: () => boolean, ending: () => Ending, all: boolean): void {
-    for (let i = this.#subscriptions.length - 1; i >= 0; i--) {
-      const subscription = this.#subscriptions[i] as Subscription;
+    for (const subscription of this.#subscriptions) {
       const isBehind = subscription.delivered < subscription.stream.drainedSeq;
       if ((isBehind && !all) || !select()) continue;
       this.unsubscribe(subscription);
@@ -265,7 +263,7 @@ export class EdgeBroker {
   }
 
   get subscriberCount(): number {
-    return this.#subscriptions.length;
+    return this.#subscriptions.size;
   }
 
   /**
@@ -293,12 +291,7 @@ export class EdgeBroker {
 
   /** Takes a subscription that has ended off the edge. */
   #leave(subscription: Subscription): void {
-    const last = this.#subscriptions.pop() as Subscription;
-    if (last !== subscription) {
-      this.#subscriptions[subscription.edgeIndex] = last;
-      last.edgeIndex = subscription.edgeIndex;
-    }
-    subscription.edgeIndex = -1;
+    this.#subscriptions.remove(subscription);
     addSubscribers(this.#options.rings, subscription.stream, -1);
     this.#options.counters.add(Counter.subscribers, -1);
     this.releaseReader(subscription.stream);

@@ -37,8 +37,9 @@ export class Heartbeats {
     subscription.beatAtTick = this.tick;
   }
 
-  isDue({ sink, beatAtTick, writtenAtTick, quietTicksMax }: Subscription): boolean {
-    return this.tick - (sink.beatsWhenBusy ? beatAtTick : writtenAtTick) >= quietTicksMax;
+  isDue({ sink, beatAtTick, beatSeq, cursor, writtenAtTick, quietTicksMax }: Subscription): boolean {
+    if (sink.beats === 'moved' && cursor !== beatSeq) return true;
+    return this.tick - (sink.beats === 'quiet' ? writtenAtTick : beatAtTick) >= quietTicksMax;
   }
 
   /** @returns what the sink says: whether all was taken. */
@@ -46,6 +47,7 @@ export class Heartbeats {
     const { stream, sink, cursor, announced } = subscription;
     subscription.writtenAtTick = this.tick;
     subscription.beatAtTick = this.tick;
+    subscription.beatSeq = cursor;
     subscription.announced = cursor;
     return sink.beat(formatCursor(stream.epoch, cursor), cursor > announced);
   }

@@ -10,6 +10,8 @@ export interface Journal {
   /** A stream was closed: its readers hear of it when the log has all of it. */
   closed(ref: StreamRef): void;
   removed(ref: StreamRef): void;
+  /** What a named subscriber has; null: it is forgotten. */
+  acknowledged(ref: StreamRef, subscriber: string, cursor: string | null): void;
   /**
    * Resolves when all that was written down about streams of this name is durable.
    * @throws {RequestError} `log_full` or `log_unavailable`, when that may take for ever
@@ -22,5 +24,6 @@ export const NO_JOURNAL: Journal = {
   created: () => undefined,
   closed: () => undefined,
   removed: () => undefined,
+  acknowledged: () => undefined,
   settled: () => undefined,
 };

@@ -31,9 +31,12 @@ export interface Sink {
   end(ending: Ending): void;
   /** Ends the connection without a proper end, so that the peer knows that something is missing. */
   cut(): void;
-  /** Whether signs of life are wanted also while events are written: the peer answers them. */
-  readonly beatsWhenBusy: boolean;
+  readonly beats: Beats;
 }
+
+/** When signs of life are wanted: `quiet`: when nothing else was written for a while. `always`: as often, but under
+ * load too, for the peer answers them. `moved`: also as soon as the cursor has moved, within a tick. */
+export type Beats = 'quiet' | 'always' | 'moved';
 
 export type SubscriptionState = 'ready' | 'stalled' | 'waiting' | 'ended';
 
@@ -51,8 +54,9 @@ export class Subscription {
   edgeIndex = -1;
   /** The edge's tick at which something was last written. A small integer, for these objects are many. */
   writtenAtTick = 0;
-  /** The edge's tick of the last sign of life. */
+  /** The edge's tick of the last sign of life, and the cursor then. */
   beatAtTick = 0;
+  beatSeq: number;
   /** Ticks without a write after which a heartbeat is due. */
   quietTicksMax = 0;
 
@@ -75,6 +79,7 @@ export class Subscription {
     this.cursor = options.cursor;
     this.delivered = options.cursor;
     this.announced = options.cursor;
+    this.beatSeq = options.cursor;
     this.rendering = options.rendering;
     this.tellUnavailable = options.tellUnavailable;
   }

@@ -236,6 +236,12 @@ const DEFINITIONS = {
     default: 128 * KIB,
     doc: 'Bytes written to one subscriber at a time.',
   }),
+  namedSubscribersMax: define({
+    group: 'Reading',
+    kind: wholeNumber({ min: 0, max: 10_000_000, unit: 'subscribers' }),
+    default: 100_000,
+    doc: 'Named subscribers that are remembered at a time, over all streams. One stream has at most 1000.',
+  }),
   pageEventsMax: define({
     group: 'Reading',
     kind: wholeNumber({ min: 1, max: 100_000, unit: 'events' }),

@@ -12,6 +12,9 @@ export interface StreamPositions {
   readonly committed: number;
 }
 
+/** Where a reader wants to begin: a cursor, one of the words, or null for one that has none (contract 4.1). */
+export type Start = Cursor | 'earliest' | 'latest' | null;
+
 /** Why a resume is refused, as the `reason` of contract 4.4 has it. */
 export type ResumeReason = 'ahead_of_head' | 'epoch_changed' | 'evicted' | 'malformed';
 

@@ -21,6 +21,11 @@ export interface MetricsSources {
     readonly size: number;
     readonly evictedEvents: number;
   };
+  readonly named: {
+    readonly size: number;
+    readonly acknowledgements: number;
+    lag(state: StreamState): number;
+  };
   /** How far behind the readers are, from all edges. */
   readonly lags: () => Promise<StreamLag[]>;
   /** Streams with series of their own: names, or prefixes with a final `*`. */
@@ -77,7 +82,7 @@ export class Metrics {
   }
 
   #computeStreams(lags: readonly StreamLag[]): void {
-    const { directory } = this.#sources;
+    const { directory, named } = this.#sources;
     for (const family of Object.keys(STREAM_METRICS)) (this.#set.get(family as Family) as Gauge).reset();
     const picked = this.#picker.pick(lags);
     let retainedEvents = 0;
@@ -98,11 +103,15 @@ export class Metrics {
     this.#show('committedEvents', committedEvents);
     this.#show('headEvents', headEvents);
     this.#show('evictedEvents', directory.evictedEvents);
+    this.#show('namedSubscribers', named.size);
+    this.#show('acknowledgements', named.acknowledgements);
   }
 
-  #showStream({ ref, positions }: StreamState, lag: number): void {
+  #showStream(state: StreamState, lag: number): void {
+    const { ref, positions } = state;
     const { floor, committed, head, subscribers } = positions;
-    const values = { floor, committed, head, subscribers, lag };
+    const ackedLag = this.#sources.named.lag(state);
+    const values = { floor, committed, head, subscribers, lag, ackedLag };
     for (const [family, value] of Object.entries(values)) {
       (this.#set.get(family as Family) as Gauge<'stream'>).set({ stream: ref.name }, value);
     }

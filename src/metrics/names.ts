@@ -181,6 +181,11 @@ export const COMPUTED = {
     name: 'gapless_head_events',
     help: 'Sum of the head seqs of all streams; what is above the committed ones waits for a commit.',
   },
+  namedSubscribers: { name: 'gapless_named_subscribers', help: 'Named subscribers that are remembered.' },
+  acknowledgements: {
+    name: 'gapless_acknowledgements_total',
+    help: 'Acknowledgements of named subscribers, by request, message or pong.',
+  },
   evictedEvents: { name: 'gapless_evicted_events_total', help: 'Events evicted, over all streams.' },
 } as const;
 
@@ -193,6 +198,10 @@ export const STREAM_METRICS = {
   lag: {
     name: 'gapless_stream_lag_events',
     help: 'Events that the subscriber furthest behind has not been delivered.',
+  },
+  ackedLag: {
+    name: 'gapless_stream_acked_lag_events',
+    help: 'Events that the named subscriber furthest behind has not acknowledged.',
   },
 } as const;
 

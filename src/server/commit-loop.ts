@@ -77,6 +77,17 @@ export class CommitLoop {
     this.#afterCommit.push(() => done(id));
   }
 
+  /** With the next commit the log knows what a named subscriber has. */
+  acknowledge(
+    { slot, subscriber, cursor }: { slot: number; subscriber: string; cursor: string | null },
+    done: () => void,
+  ): void {
+    const stream = this.#bySlot.get(slot);
+    if (stream === undefined) return done();
+    this.#options.log.acknowledge(stream.id, subscriber, cursor);
+    this.#afterCommit.push(done);
+  }
+
   /** After the last event is committed, so that nobody is told of an end that a crash would undo. */
   close(slot: number, done: () => void): void {
     const stream = this.#bySlot.get(slot);

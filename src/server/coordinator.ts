@@ -4,6 +4,7 @@
 
 import type { Directory } from '../broker/directory.js';
 import type { Journal } from '../broker/journal.js';
+import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
@@ -14,6 +15,7 @@ type Answers = {
 
 export interface CoordinatorParts {
   readonly directory: Directory;
+  readonly named: NamedSubscribers;
   readonly journal: Journal;
   readonly metrics: Metrics;
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
@@ -25,7 +27,7 @@ const COMMIT_MS_MAX = 10_000;
 export class Coordinator {
   readonly #answers: Answers;
 
-  constructor({ directory, journal, metrics, replay }: CoordinatorParts) {
+  constructor({ directory, named, journal, metrics, replay }: CoordinatorParts) {
     const settle = (name: string): Promise<void> => within(COMMIT_MS_MAX, journal.settled(name));
     const settled = async <R>(name: string, result: R): Promise<R> => {
       await settle(name);
@@ -36,9 +38,14 @@ export class Coordinator {
       put: ({ name, config }) => settled(name, directory.put(name, config)),
       close: ({ name }) => settled(name, directory.close(name)),
       remove: ({ name }) => settled(name, directory.remove(name)),
+      join: ({ name, subscriber, start }) => settled(name, named.join(name, subscriber, start)),
+      acknowledge: ({ name, subscriber, cursor }) =>
+        settled(name, named.acknowledge(name, subscriber, cursor)),
+      forget: ({ name, subscriber }) => settled(name, named.forget(name, subscriber)),
       state: async ({ name }) => {
         await settle(name);
-        return directory.state(name);
+        const state = directory.state(name);
+        return state === null ? null : { ...state, named: named.list(state) };
       },
       list: (options) => directory.list(options),
       replay,

@@ -10,7 +10,7 @@ export function createDirectory({
   ...parts
 }: { readonly config: Config } & Pick<
   DirectoryOptions,
-  'rings' | 'wakes' | 'journal' | 'now' | 'randomBytes'
+  'rings' | 'wakes' | 'journal' | 'removed' | 'now' | 'randomBytes'
 >): Directory {
   return new Directory({
     ...parts,

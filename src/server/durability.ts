@@ -3,6 +3,7 @@
  */
 
 import type { Directory } from '../broker/directory.js';
+import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
 import type { LogSources } from '../metrics/log-metrics.js';
@@ -59,11 +60,12 @@ export class Durability {
    * Brings back what the log has.
    * @throws {LogCorruption} when it cannot be trusted.
    */
-  async restore(directory: Directory): Promise<void> {
+  async restore(directory: Directory, named: NamedSubscribers): Promise<void> {
     const { config, logger } = this.#options;
     const streams = await this.log.load();
     this.#data.storeIsMade();
     this.log.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
+    for (const { epoch, acked } of streams) named.restore(epoch, acked);
     this.#pool = await ReplayPool.start({
       directory: this.#data.path,
       threads: config.replayThreads,

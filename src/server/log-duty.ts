@@ -71,6 +71,9 @@ export class LogDuty {
       case 'create':
         loop.create(command.handle, command.stream, (logId) => send({ kind: 'done', id: command.id, logId }));
         break;
+      case 'acknowledge':
+        loop.acknowledge(command, () => send({ kind: 'done', id: command.id, logId: null }));
+        break;
       case 'close':
         loop.close(command.slot, () => send({ kind: 'done', id: command.id, logId: null }));
         break;

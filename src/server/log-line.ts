@@ -47,6 +47,10 @@ export class LogLine implements Journal {
     );
   }
 
+  acknowledged({ name, slot }: StreamRef, subscriber: string, cursor: string | null): void {
+    void this.#ask(name, (id) => ({ kind: 'acknowledge', id, slot, subscriber, cursor }));
+  }
+
   closed({ name, slot }: StreamRef): void {
     void this.#ask(name, (id) => ({ kind: 'close', id, slot }));
   }

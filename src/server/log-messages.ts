@@ -27,6 +27,14 @@ export type LogCommand =
       readonly handle: StreamHandle;
       readonly stream: CreatedStream;
     }
+  | {
+      readonly kind: 'acknowledge';
+      readonly id: number;
+      readonly slot: number;
+      readonly subscriber: string;
+      /** Null: the subscriber is forgotten. */
+      readonly cursor: string | null;
+    }
   | { readonly kind: 'close'; readonly id: number; readonly slot: number }
   | { readonly kind: 'remove'; readonly id: number; readonly slot: number }
   | { readonly kind: 'stop' };

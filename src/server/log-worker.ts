@@ -11,7 +11,7 @@ import { LogStatus } from '../ring/log-status.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { LogError, type LoggedStream } from '../storage/event-log.js';
-import { openLmdbLog } from '../storage/lmdb-log.js';
+import { openLmdbLog } from '../storage/open-lmdb-log.js';
 import { UnsyncedMark } from '../storage/unsynced-mark.js';
 import { CommitLoop } from './commit-loop.js';
 import { LogDuty } from './log-duty.js';

@@ -5,8 +5,11 @@
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { StreamLag } from '../broker/lag.js';
+import type { NamedSubscriber } from '../broker/named-subscribers.js';
 import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
+import type { Cursor } from '../core/cursor.js';
+import type { Start } from '../core/resume.js';
 import type { ErrorCode } from '../errors.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
 import type { ClockOrigin } from './steady-clock.js';
@@ -29,7 +32,10 @@ export interface Questions {
   put: { ask: { name: string; config: unknown }; answer: { ref: StreamRef; created: boolean } };
   close: { ask: { name: string }; answer: StreamRef | null };
   remove: { ask: { name: string }; answer: boolean };
-  state: { ask: { name: string }; answer: StreamState | null };
+  join: { ask: { name: string; subscriber: string; start: Start }; answer: { start: Start } | null };
+  acknowledge: { ask: { name: string; subscriber: string; cursor: Cursor }; answer: string | null };
+  forget: { ask: { name: string; subscriber: string }; answer: boolean };
+  state: { ask: { name: string }; answer: (StreamState & { named: NamedSubscriber[] }) | null };
   list: { ask: { prefix: string; after: string; limit: number }; answer: StreamState[] };
   replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
   metrics: { ask: Record<string, never>; answer: { contentType: string; text: string } };

@@ -13,13 +13,15 @@ export async function renewStreams(
   randomBytes: (count: number) => Uint8Array,
 ): Promise<LoggedStream[]> {
   const renewed = streams.map((stream): LoggedStream => {
-    const { name, config, closed } = stream;
+    const { name, config, closed, acked } = stream;
     const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
     const id = log.nextId();
     log.remove(stream.id);
     log.create({ id, name, epoch, config });
+    // Who has events of the old epoch is told so when it comes back, and does not join as if it were new.
+    for (const [subscriber, cursor] of acked) log.acknowledge(id, subscriber, cursor);
     if (closed) log.close(id);
-    return { id, name, epoch, config, closed, floor: 1, head: 0, bytes: 0 };
+    return { id, name, epoch, config, closed, floor: 1, head: 0, bytes: 0, acked };
   });
   await log.commit();
   await log.sync();

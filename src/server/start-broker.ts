@@ -4,6 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { NO_JOURNAL } from '../broker/journal.js';
+import { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
@@ -67,14 +68,21 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     rings,
     wakes: new Wakes(buffers.wakes, rings),
     journal,
+    removed: (epoch) => named.drop(epoch),
     now: new SteadyClock(origin).now,
     randomBytes,
+  });
+  const named = new NamedSubscribers({
+    streams: directory,
+    journal,
+    subscribersMax: config.namedSubscribersMax,
   });
   const threads: EdgeThread[] = [];
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
     arena: rings.arena,
     directory,
+    named,
     streamPatterns: config.metricsStreams,
     streamsTop: config.metricsStreamsTop,
     log: durability?.metricsSources ?? null,
@@ -82,6 +90,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   });
   const coordinator = new Coordinator({
     directory,
+    named,
     journal,
     metrics,
     replay: async (ask) => durability?.replay(ask) ?? null,
@@ -99,7 +108,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     return closed;
   };
   try {
-    await durability?.restore(directory);
+    await durability?.restore(directory, named);
     for (let edge = 0; edge < config.threads; edge++) {
       const logStatus = durability?.status ?? null;
       threads.push(new EdgeThread({ edge, config, logStatus, clockOrigin: origin, ...buffers }, coordinator));

@@ -27,6 +27,8 @@ export interface LoggedStream extends NewStream {
   readonly head: number;
   /** Bytes of frames from the floor on, rounded up to what the log keeps in one piece. */
   readonly bytes: number;
+  /** Its named subscribers, and what each has. */
+  readonly acked: ReadonlyMap<string, string>;
 }
 
 /** Consecutive events as they go on the wire, whole frames back to back. */
@@ -77,6 +79,12 @@ export interface EventLog {
    * @param nowMs when it was appended, which is what the age of its events is counted from.
    */
   append(id: LogId, run: LogRun, nowMs: number): void;
+  /**
+   * What a named subscriber of a stream has.
+   *
+   * @param cursor null: the subscriber is forgotten.
+   */
+  acknowledge(id: LogId, subscriber: string, cursor: string | null): void;
   /** Nothing is appended after this. */
   close(id: LogId): void;
   /** The stream and its events go. */

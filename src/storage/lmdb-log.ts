@@ -3,7 +3,6 @@
  */
 
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
 import { assert } from '../assert.js';
 import { BLOCK_HEADER_BYTES, encodeBlock } from './block.js';
 import { BlockDeletes } from './block-deletes.js';
@@ -16,17 +15,32 @@ import {
   type LogRun,
   type NewStream,
 } from './event-log.js';
-import { asLogError, keysFrom, type LmdbStore, openStore, streamTexts, syncStore } from './lmdb-store.js';
+import {
+  asLogError,
+  keysFrom,
+  type LmdbStore,
+  streamTexts,
+  syncStore,
+  transactionFlags,
+} from './lmdb-store.js';
 import { blockAt, TailLoader } from './load-tail.js';
 import { OldestBlocks } from './oldest-blocks.js';
-import { type PackedBlock, packRuns } from './pack-runs.js';
-import { blockSpanMsMax, retentionFloor } from './retention-floor.js';
-import { checkStore } from './store-check.js';
-import { STORE_FILE, syncDirectory } from './store-file.js';
+import type { PackedBlock } from './pack-runs.js';
+import { retentionFloor } from './retention-floor.js';
 import { type BlockStart, blockKey, ID_MAX, startOfKey, streamKey } from './store-keys.js';
 import { type Need, StoreRoom } from './store-room.js';
+import { readAcked, stageAcked, writeAcked } from './store-subscribers.js';
 import { decodeRecord, encodeRecord, type LivingRecord, type StreamRecord } from './stream-record.js';
-import { keptBytes, keptOf, newTail, type StreamTail, settle, settleFloor } from './stream-tail.js';
+import {
+  keptBytes,
+  keptOf,
+  newTail,
+  packStaged,
+  type StreamTail,
+  settle,
+  settleFloor,
+} from './stream-tail.js';
+import { Tombstones } from './tombstones.js';
 
 /** Blocks that one commit deletes beside what it writes, and for each block that it writes: or they would pile up. */
 const DELETES_MAX = 256;
@@ -36,36 +50,6 @@ const DELETES_FULL_MAX = 32;
 /** Blocks that go at once where the log as a whole is too large: more than a commit writes, but for small ones. */
 const TRIMS_MAX = 1024;
 
-/* Flags of a transaction; the first two are what the store does by itself. */
-const ABORTABLE = 1;
-const SYNCHRONOUS_COMMIT = 2;
-const NO_SYNC_FLUSH = 0x1_0000;
-
-export interface LmdbLogOptions {
-  /** An existing directory, locked for this process. */
-  readonly directory: string;
-  /** Whether a commit returns only when the medium has it; if not, `sync` is called from time to time. */
-  readonly syncEachCommit: boolean;
-}
-
-/**
- * Opens the store of a data directory, or makes it.
- *
- * @throws {LogCorruption} when what is there cannot be trusted.
- * @throws {LogError}
- */
-export function openLmdbLog({ directory, syncEachCommit }: LmdbLogOptions): LmdbLog {
-  const path = join(directory, STORE_FILE);
-  checkStore(path);
-  try {
-    const log = new LmdbLog(openStore(directory, { readOnly: false }), syncEachCommit);
-    syncDirectory(directory);
-    return log;
-  } catch (cause) {
-    throw asLogError(cause, path);
-  }
-}
-
 /** Single writer: the log thread. */
 export class LmdbLog implements EventLog {
   readonly #store: LmdbStore;
@@ -73,8 +57,7 @@ export class LmdbLog implements EventLog {
   readonly #tails = new Map<LogId, StreamTail>();
   /** Living streams with something staged. */
   readonly #staged = new Set<LogId>();
-  /** Streams that were removed and have no tombstone yet. */
-  readonly #removed = new Set<LogId>();
+  readonly #tombstones: Tombstones;
   readonly #blocks = new OldestBlocks();
   readonly #deletes: BlockDeletes;
   readonly #room: StoreRoom;
@@ -86,13 +69,15 @@ export class LmdbLog implements EventLog {
     this.#store = store;
     this.#deletes = new BlockDeletes(store, this.#tails);
     this.#room = new StoreRoom(store);
-    this.#transactionFlags = ABORTABLE | SYNCHRONOUS_COMMIT | (syncEachCommit ? 0 : NO_SYNC_FLUSH);
+    this.#tombstones = new Tombstones(store);
+    this.#transactionFlags = transactionFlags(syncEachCommit);
   }
 
   *load(): Iterable<LoggedStream> {
     const tails = new TailLoader(this.#store);
-    for (const { id, text } of streamTexts(this.#store)) {
-      const record = decodeRecord(id, text, `${this.#store.path}, stream ${id}`);
+    for (const { id, text, subscribers } of streamTexts(this.#store)) {
+      const where = `${this.#store.path}, stream ${id}`;
+      const record = decodeRecord(id, text, where);
       this.#nextId = id + 1;
       if ('removed' in record) {
         tails.skip(id);
@@ -100,12 +85,14 @@ export class LmdbLog implements EventLog {
         continue;
       }
       const tail = tails.load(record);
+      readAcked(tail, subscribers, where);
       this.#tails.set(id, tail);
       this.#blocks.update(tail);
       // Some below the floor may have been left by the last run, and are found when their turn comes.
       if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deletes.add(id);
       const { name, epoch, config, closed, floor } = record;
-      yield { id, name, epoch, config, closed, floor, head: tail.head, bytes: keptBytes(tail) };
+      const { head, acked } = tail;
+      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(tail), acked: new Map(acked) };
     }
   }
 
@@ -135,16 +122,22 @@ export class LmdbLog implements EventLog {
     this.#staged.add(id);
   }
 
+  acknowledge(id: LogId, subscriber: string, cursor: string | null): void {
+    stageAcked(this.#tail(id), subscriber, cursor);
+    this.#staged.add(id);
+  }
+
   close(id: LogId): void {
     const tail = this.#tail(id);
     this.#update(tail, { ...tail.record, closed: true });
   }
 
   remove(id: LogId): void {
-    this.#blocks.remove(this.#tail(id));
+    const tail = this.#tail(id);
+    this.#blocks.remove(tail);
     this.#tails.delete(id);
     this.#staged.delete(id);
-    this.#removed.add(id);
+    this.#tombstones.add(tail);
     this.#deletes.add(id);
   }
 
@@ -184,17 +177,17 @@ export class LmdbLog implements EventLog {
   }
 
   commit(): void {
-    const isWriting = this.#staged.size > 0 || this.#removed.size > 0;
+    const isWriting = this.#staged.size > 0 || this.#tombstones.size > 0;
     if (!isWriting && !this.#deletes.isPending) return;
     const planned = new Map<StreamTail, PackedBlock[]>();
-    for (const id of this.#staged) planned.set(this.#tail(id), pack(this.#tail(id)));
+    for (const id of this.#staged) planned.set(this.#tail(id), packStaged(this.#tail(id)));
     let deleted: LogId[] = [];
     try {
       const need = this.#needOf(planned);
       this.#room.require(need, { mayUseReserve: !isWriting });
       this.#transaction(() => {
         for (const [tail, blocks] of planned) this.#write(tail, blocks);
-        this.#writeTombstones();
+        this.#tombstones.write();
         deleted = this.#deletes.deleteSome(need.deletes);
       });
     } catch (cause) {
@@ -207,7 +200,7 @@ export class LmdbLog implements EventLog {
       this.#blocks.update(tail);
     }
     this.#staged.clear();
-    this.#removed.clear();
+    this.#tombstones.settle();
     this.#deletes.settle(deleted);
   }
 
@@ -270,7 +263,8 @@ export class LmdbLog implements EventLog {
     for (const packed of planned.values()) {
       for (const { framesBytes } of packed) blocks.push(BLOCK_HEADER_BYTES + framesBytes);
     }
-    const puts = blocks.length + planned.size + this.#removed.size;
+    let puts = blocks.length + planned.size + this.#tombstones.puts;
+    for (const { ackedStaged } of planned.keys()) puts += ackedStaged.size;
     const deletes = this.#deletes.isPending ? DELETES_MAX + DELETES_PER_BLOCK * blocks.length : 0;
     return { blocks, puts, deletes };
   }
@@ -279,6 +273,7 @@ export class LmdbLog implements EventLog {
   #write(tail: StreamTail, packed: readonly PackedBlock[]): void {
     const { id, record } = tail;
     if (record !== tail.stored) this.#putRecord(record);
+    writeAcked(this.#store, tail);
     for (const block of packed) {
       const parts = block.mergesLast ? [this.#lastFrames(tail), ...block.parts] : block.parts;
       this.#store.blocks.putSync(blockKey(id, block), encodeBlock({ ...block, id }, parts));
@@ -296,10 +291,6 @@ export class LmdbLog implements EventLog {
     return block.frames();
   }
 
-  #writeTombstones(): void {
-    for (const id of this.#removed) this.#putRecord({ id, removed: true });
-  }
-
   /**
    * On a full medium, what was staged cannot be written, but what may go can still be deleted: the space serves a later
    * commit. Only floors move with it; anything else waits for its turn.
@@ -308,7 +299,7 @@ export class LmdbLog implements EventLog {
     const moved: StreamTail[] = [];
     let deleted: LogId[] = [];
     try {
-      const need = { blocks: [], puts: DELETES_FULL_MAX + this.#removed.size, deletes: DELETES_FULL_MAX };
+      const need = { blocks: [], puts: DELETES_FULL_MAX + this.#tombstones.puts, deletes: DELETES_FULL_MAX };
       this.#room.require(need, { mayUseReserve: true });
       this.#transaction(() => {
         for (const tail of this.#deletes.living(DELETES_FULL_MAX)) {
@@ -316,11 +307,11 @@ export class LmdbLog implements EventLog {
           this.#putRecord({ ...tail.stored, floor: tail.record.floor });
           moved.push(tail);
         }
-        this.#writeTombstones();
+        this.#tombstones.write();
         deleted = this.#deletes.deleteSome(DELETES_FULL_MAX);
       });
       for (const tail of moved) settleFloor(tail);
-      this.#removed.clear();
+      this.#tombstones.settle();
       this.#deletes.settle(deleted);
       this.#turnPages();
     } catch (cause) {
@@ -343,8 +334,4 @@ export class LmdbLog implements EventLog {
   *#startsAfter(id: LogId, { firstSeq }: BlockStart): Generator<BlockStart> {
     for (const key of keysFrom(this.#store, id, { from: firstSeq + 1 })) yield startOfKey(key);
   }
-}
-
-function pack({ last, runs, record }: StreamTail): PackedBlock[] {
-  return packRuns(last, runs, blockSpanMsMax(record.config.retention));
 }

@@ -3,7 +3,7 @@
  * the same one in any thread of its process, where all share one memory map.
  *
  * Databases, by name; the keys are those of store-keys.ts:
- *   streams  stream key -> record (stream-record.ts)
+ *   streams  stream key -> record (stream-record.ts), subscriber key -> what it has (subscriber-record.ts)
  *   blocks   block key  -> block (block.ts)
  */
 
@@ -19,7 +19,7 @@ import {
 import { InvariantError } from '../assert.js';
 import { LogCorruption, LogError, type LogId } from './event-log.js';
 import { STORE_FILE } from './store-file.js';
-import { blocksEnd, blocksFrom, idOfKey } from './store-keys.js';
+import { blocksEnd, blocksFrom, idOfKey, subscriberOfKey } from './store-keys.js';
 
 export const STREAMS = 'streams';
 export const BLOCKS = 'blocks';
@@ -60,6 +60,16 @@ export function openStore(directory: string, { readOnly }: { readOnly: boolean }
   };
 }
 
+/* Flags of a transaction; the first two are what the store does by itself. */
+const ABORTABLE = 1;
+const SYNCHRONOUS_COMMIT = 2;
+const NO_SYNC_FLUSH = 0x1_0000;
+
+/** @param syncs whether a commit returns only when the medium has it. */
+export function transactionFlags(syncs: boolean): number {
+  return ABORTABLE | SYNCHRONOUS_COMMIT | (syncs ? 0 : NO_SYNC_FLUSH);
+}
+
 /**
  * Resolves when the medium has all that was committed.
  *
@@ -79,9 +89,29 @@ interface Syncable {
   sync(done: (error?: unknown) => void): void;
 }
 
-/** The records of all streams, as they are stored, in the order of their ids. */
-export function* streamTexts({ streams }: LmdbStore): Generator<{ id: LogId; text: string }> {
-  for (const { key, value } of streams.getRange({})) yield { id: idOfKey(key), text: value };
+/** A stream's record and those of its subscribers by their names, as they are stored. */
+export interface StreamTexts {
+  readonly id: LogId;
+  readonly text: string;
+  readonly subscribers: Map<string, string>;
+}
+
+/** The records of all streams, in the order of their ids. */
+export function* streamTexts({ streams, path }: LmdbStore): Generator<StreamTexts> {
+  let stream: StreamTexts | null = null;
+  for (const { key, value } of streams.getRange({})) {
+    const id = idOfKey(key);
+    const subscriber = subscriberOfKey(key);
+    if (subscriber === null) {
+      if (stream !== null) yield stream;
+      stream = { id, text: value, subscribers: new Map() };
+    } else {
+      if (stream?.id !== id)
+        throw new LogCorruption(`${path}, stream ${id}: it has subscribers and no record`);
+      stream.subscribers.set(subscriber, value);
+    }
+  }
+  if (stream !== null) yield stream;
 }
 
 /** Where in a stream to begin with its blocks. */

@@ -29,6 +29,7 @@ interface StoredStream extends NewStream {
   floor: number;
   head: number;
   endPosition: number;
+  readonly acked: Map<string, string>;
   /** The last one stays, whatever the floor. */
   runs: StoredRun[];
 }
@@ -77,7 +78,8 @@ export class MemoryLog implements EventLog {
       const { id, name, epoch, config, closed, floor, head } = stream;
       this.#tails.set(id, { id, name, epoch, config, closed, floor, head });
       this.#nextId = Math.max(this.#nextId, id + 1);
-      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(stream, floor) };
+      const acked = new Map(stream.acked);
+      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(stream, floor), acked };
     }
   }
 
@@ -91,7 +93,7 @@ export class MemoryLog implements EventLog {
     this.#tails.set(id, { id, name, epoch, config, closed: false, floor: 1, head: 0 });
     this.#stage(() => {
       const stream = { id, name, epoch, config, closed: false, floor: 1, head: 0, endPosition: 0, runs: [] };
-      this.#medium.streams.set(id, stream);
+      this.#medium.streams.set(id, { ...stream, acked: new Map() });
     });
   }
 
@@ -107,6 +109,14 @@ export class MemoryLog implements EventLog {
       stream.endPosition += copy.length;
       stream.head = lastSeq;
       dropBelowFloor(stream);
+    });
+  }
+
+  acknowledge(id: LogId, subscriber: string, cursor: string | null): void {
+    this.#tail(id);
+    this.#change(id, ({ acked }) => {
+      if (cursor === null) acked.delete(subscriber);
+      else acked.set(subscriber, cursor);
     });
   }
 

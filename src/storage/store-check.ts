@@ -144,8 +144,12 @@ class Contents {
   }
 
   addStream({ key }: Entry): void {
-    if (key.length !== STREAM_KEY_BYTES) throw this.#file.corruption('the key of a stream is none');
-    this.#ids.add(idOfKey(key));
+    if (key.length < STREAM_KEY_BYTES) throw this.#file.corruption('the key of a stream is none');
+    const id = idOfKey(key);
+    if (key.length > STREAM_KEY_BYTES && !this.#ids.has(id)) {
+      throw this.#file.corruption(`the subscribers of stream ${id} have no stream`);
+    }
+    this.#ids.add(id);
   }
 
   addBlock({ key, large }: Entry): void {

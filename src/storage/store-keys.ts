@@ -8,6 +8,11 @@
  *                                12    8 position u64
  *                                20    8 openedAtMs u64
  *
+ * SUBSCRIBER KEY, after that of its stream and before that of the next
+ *   offset size field
+ *        0    4 id u32
+ *        4    n name, ASCII
+ *
  * Blocks of a stream lie side by side, in order. `position` and `openedAtMs` repeat the block's header: what retention
  * has to know of a block it finds without touching the block, which may be on cold pages.
  */
@@ -33,6 +38,15 @@ export function streamKey(id: LogId): Buffer {
   const key = Buffer.allocUnsafe(STREAM_KEY_BYTES);
   key.writeUInt32BE(id);
   return key;
+}
+
+export function subscriberKey(id: LogId, subscriber: string): Buffer {
+  return Buffer.concat([streamKey(id), Buffer.from(subscriber, 'latin1')]);
+}
+
+/** The name in a subscriber's key; null in a stream's. */
+export function subscriberOfKey(key: Buffer): string | null {
+  return key.length === STREAM_KEY_BYTES ? null : key.toString('latin1', STREAM_KEY_BYTES);
 }
 
 export function blockKey(id: LogId, start: BlockStart): Buffer {

@@ -63,6 +63,6 @@ function parse(json: string, where: string): unknown {
   }
 }
 
-function checksum(json: string): string {
+export function checksum(json: string): string {
   return crc32(json).toString(16).padStart(CHECKSUM_LENGTH, '0');
 }

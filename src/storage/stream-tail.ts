@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { LogId } from './event-log.js';
-import type { BlockShape, PackedBlock, TimedRun } from './pack-runs.js';
-import type { Kept } from './retention-floor.js';
+import { type BlockShape, type PackedBlock, packRuns, type TimedRun } from './pack-runs.js';
+import { blockSpanMsMax, type Kept } from './retention-floor.js';
 import type { BlockStart } from './store-keys.js';
 import type { LivingRecord } from './stream-record.js';
 
@@ -16,6 +16,10 @@ export interface StreamTail {
   head: number;
   /** Staged, in order. */
   runs: TimedRun[];
+  /** What named subscribers have, as staged. */
+  readonly acked: Map<string, string>;
+  /** Subscribers of whom something else is committed. */
+  readonly ackedStaged: Set<string>;
   /** The newest block, as committed; null before the first event. */
   last: BlockShape | null;
   /** The committed block with the event at the floor; null when no committed event can be read. */
@@ -32,11 +36,18 @@ export function newTail(record: LivingRecord): StreamTail {
     stored: null,
     head: 0,
     runs: [],
+    acked: new Map(),
+    ackedStaged: new Set(),
     last: null,
     floorBlock: null,
     heapIndex: -1,
     countedBytes: 0,
   };
+}
+
+/** What is staged, as the blocks that it is stored in. */
+export function packStaged({ last, runs, record }: StreamTail): PackedBlock[] {
+  return packRuns(last, runs, blockSpanMsMax(record.config.retention));
 }
 
 export function committedHead({ last }: StreamTail): number {
@@ -61,10 +72,11 @@ export function keptOf({ record, last, floorBlock }: StreamTail): Kept | null {
   };
 }
 
-/** What was staged is committed now: the record, and the runs as `blocks`. */
+/** What was staged is committed now: the record, what subscribers have, and the runs as `blocks`. */
 export function settle(tail: StreamTail, blocks: readonly PackedBlock[]): void {
   tail.stored = tail.record;
   tail.runs = [];
+  tail.ackedStaged.clear();
   const last = blocks.at(-1);
   if (last === undefined) return;
   tail.last = shapeOf(last);

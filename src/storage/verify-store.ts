@@ -3,15 +3,18 @@ import { storedBlocks } from './block-scan.js';
 import { LogCorruption, type LogId } from './event-log.js';
 import { type LmdbStore, streamTexts } from './lmdb-store.js';
 import { decodeRecord, type LivingRecord } from './stream-record.js';
+import { decodeAcked } from './subscriber-record.js';
 
 /**
  * Reads all that is stored, and yields what is wrong, a sentence each. Not for a store that is in use: it takes as long
  * as the file is large.
  */
 export function* verifyStore(store: LmdbStore): Generator<string> {
-  for (const { id, text } of streamTexts(store)) {
+  for (const { id, text, subscribers } of streamTexts(store)) {
     try {
-      const record = decodeRecord(id, text, `${store.path}, stream ${id}`);
+      const where = `${store.path}, stream ${id}`;
+      const record = decodeRecord(id, text, where);
+      for (const [name, acked] of subscribers) decodeAcked(id, name, acked, where);
       if (!('removed' in record)) yield* verifyStream(store, id, record);
     } catch (error) {
       if (!(error instanceof LogCorruption)) throw error;

@@ -11,6 +11,7 @@ import { negotiate } from './accept.js';
 import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
+import { acknowledge, forget } from './named-subscriber.js';
 import { readPage } from './page.js';
 import { publish } from './publish.js';
 import { Query } from './query.js';
@@ -31,6 +32,8 @@ const READABLE_TYPES = [...Object.keys(FORMATS), EVENT_STREAM];
 const STREAMS = '/v1/streams';
 const STREAM = '/v1/streams/:stream';
 const STATE = '/v1/streams/:stream/state';
+const ACK = '/v1/streams/:stream/ack';
+const SUBSCRIBER = '/v1/streams/:stream/subscribers/:subscriber';
 const CLOSE = '/v1/streams/:stream/close';
 
 /** Which methods a path has, for `Allow`. The first pattern that fits decides. */
@@ -38,7 +41,8 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/streams$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
   [/^\/v1\/streams\/[^/]+\/state$/, 'GET, HEAD'],
-  [/^\/v1\/streams\/[^/]+\/close$/, 'POST'],
+  [/^\/v1\/streams\/[^/]+\/(close|ack)$/, 'POST'],
+  [/^\/v1\/streams\/[^/]+\/subscribers\/[^/]+$/, 'DELETE'],
   [/^\/(healthz|readyz|metrics)?$/, 'GET, HEAD'],
 ];
 
@@ -84,6 +88,11 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   );
   readable(STATE, (options) => named(showState, options));
   app.post(CLOSE, named(closeStream));
+  app.post(ACK, named(acknowledge));
+  app.del(
+    SUBSCRIBER,
+    named((exchange, name, req) => forget(exchange, name, req.getParameter(1))),
+  );
   readable('/healthz', (options) =>
     always((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n'), options),
   );

@@ -5,7 +5,10 @@
 import type { StreamState } from '../broker/directory.js';
 import type { EdgeBroker } from '../broker/edge-broker.js';
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { NamedSubscriber } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
+import type { Cursor } from '../core/cursor.js';
+import type { Start } from '../core/resume.js';
 import type { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import type { Counters } from '../ring/counters.js';
@@ -16,7 +19,12 @@ export interface Coordinator {
   put(name: string, config: unknown): Promise<{ ref: StreamRef; created: boolean }>;
   close(name: string): Promise<StreamRef | null>;
   remove(name: string): Promise<boolean>;
-  state(name: string): Promise<StreamState | null>;
+  /** Where a named subscriber begins; null: there is no such stream. */
+  join(name: string, subscriber: string, start: Start): Promise<{ start: Start } | null>;
+  /** What a named subscriber is known to have now; null: there is no such stream. */
+  acknowledge(name: string, subscriber: string, cursor: Cursor): Promise<string | null>;
+  forget(name: string, subscriber: string): Promise<boolean>;
+  state(name: string): Promise<(StreamState & { readonly named: NamedSubscriber[] }) | null>;
   list(options: { prefix: string; after: string; limit: number }): Promise<StreamState[]>;
   metrics(): Promise<{ contentType: string; text: string }>;
 }

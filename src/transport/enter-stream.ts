@@ -5,10 +5,11 @@
 
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { formatCursor } from '../core/cursor.js';
+import type { Start } from '../core/resume.js';
 import { RequestError } from '../errors.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
 import type { EdgeServices } from './edge-services.js';
-import { isCursor, refused, type Start } from './resume-request.js';
+import { isCursor, refused } from './resume-request.js';
 
 /** How often a stream may be deleted under a subscriber before that is an error. */
 const TRIES_MAX = 3;
@@ -34,17 +35,27 @@ export function enterStream(edge: EdgeServices, entrant: Entrant): Promise<void>
   return enterUnknown(edge, entrant);
 }
 
-/** The first request that this edge sees for a stream: the directory knows where it is, or makes it. */
+/** The first request that this edge sees for a stream. */
 async function enterUnknown(edge: EdgeServices, entrant: Entrant): Promise<void> {
-  // Who resumes in a stream that is no more is refused, and that alone creates nothing (contract 4.4).
-  const create = !isCursor(entrant.start) || entrant.alwaysCreates;
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-    const stream = await edge.broker.streams.resolve(entrant.name, create);
-    if (entrant.isGone) return;
-    if (stream === null) throw missing(edge, entrant);
-    if (tryEnter(edge, entrant, stream)) return;
+    const stream = await findStream(edge, entrant);
+    if (stream === null || tryEnter(edge, entrant, stream)) return;
   }
   throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
+}
+
+/**
+ * Asks the directory, which knows where the stream is, or makes it.
+ * @returns null when the peer has gone away.
+ * @throws {RequestError} why there is no such stream
+ */
+export async function findStream(edge: EdgeServices, entrant: Entrant): Promise<EdgeStream | null> {
+  // Who resumes in a stream that is no more is refused, and that alone creates nothing (contract 4.4).
+  const create = !isCursor(entrant.start) || entrant.alwaysCreates;
+  const stream = await edge.broker.streams.resolve(entrant.name, create);
+  if (entrant.isGone) return null;
+  if (stream === null) throw missing(edge, entrant);
+  return stream;
 }
 
 function missing({ counters }: EdgeServices, { start, alwaysCreates }: Entrant): RequestError {

@@ -4,6 +4,7 @@
 
 import type { EdgeStream, Waiter } from '../broker/edge-stream.js';
 import { formatCursor } from '../core/cursor.js';
+import type { Start } from '../core/resume.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
@@ -11,7 +12,7 @@ import { READ_GONE, READ_OVERTAKEN } from '../ring/read.js';
 import { encodePage, type PageFormat } from '../wire/page.js';
 import type { Exchange, Headers } from './exchange.js';
 import type { Query } from './query.js';
-import { beginAfter, isCursor, readStart, refused, type Start } from './resume-request.js';
+import { beginAfter, isCursor, readStart, refused } from './resume-request.js';
 import { positionHeaders } from './subscribe.js';
 
 const CONTENT_TYPE: Readonly<Record<PageFormat, string>> = {

@@ -5,13 +5,10 @@
 
 import { refusal } from '../broker/refusal.js';
 import { type Cursor, parseCursorOrWord } from '../core/cursor.js';
-import { classifyResume, lowestReadable, type ResumeReason } from '../core/resume.js';
+import { classifyResume, lowestReadable, type ResumeReason, type Start } from '../core/resume.js';
 import type { RequestError } from '../errors.js';
 import { Counter, type Counters } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
-
-/** A cursor, one of the words, or null for a reader that has none. */
-export type Start = Cursor | 'earliest' | 'latest' | null;
 
 const REFUSED_COUNTER: Readonly<Record<ResumeReason, number>> = {
   ahead_of_head: Counter.unavailableAheadOfHead,

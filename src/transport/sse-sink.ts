@@ -24,7 +24,7 @@ function corkedWrite(): void {
 
 export class SseSink implements Sink {
   /** Nobody answers a comment. */
-  readonly beatsWhenBusy = false;
+  readonly beats = 'quiet';
   readonly #res: HttpResponse;
   readonly #broker: EdgeBroker;
   #subscription: Subscription | null = null;

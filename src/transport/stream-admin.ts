@@ -8,46 +8,18 @@ import type { StreamRef } from '../broker/edge-stream.js';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
 import type { Exchange } from './exchange.js';
+import { readJson } from './json-body.js';
 import type { Query } from './query.js';
-import { readBody } from './request-body.js';
 import { positionHeaders } from './subscribe.js';
 
-const CONFIG_BYTES_MAX = 16 * 1024;
 const LIST_LIMIT_ABSENT = 100;
 const LIST_LIMIT_MAX = 1000;
 
 /** PUT /v1/streams/{stream} (2.1). */
-export function createStream(exchange: Exchange, req: HttpRequest, name: string): Promise<void> {
-  const type = (req.getHeader('content-type').split(';')[0] as string).trim().toLowerCase();
-  exchange.watch();
-  return new Promise((resolve, reject) => {
-    readBody(exchange.res, CONFIG_BYTES_MAX, (body) => {
-      putBody(exchange, name, type, body).then(resolve, reject);
-    });
-  });
-}
-
-async function putBody(
-  exchange: Exchange,
-  name: string,
-  type: string,
-  body: Uint8Array | null,
-): Promise<void> {
-  if (body === null) throw new RequestError('body_too_large', `expected at most ${CONFIG_BYTES_MAX} bytes`);
-  const config = body.length === 0 ? undefined : parseJson(type, body);
+export async function createStream(exchange: Exchange, req: HttpRequest, name: string): Promise<void> {
+  const config = await readJson(exchange, req);
   const { ref, created } = await exchange.edge.coordinator.put(name, config);
   exchange.sendJson(created ? 201 : 200, describe(ref), { 'Gapless-Epoch': ref.epoch });
-}
-
-function parseJson(type: string, body: Uint8Array): unknown {
-  if (type !== '' && type !== 'application/json' && type !== 'application/x-www-form-urlencoded') {
-    throw new RequestError('unsupported_type', 'expected application/json');
-  }
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    throw new RequestError('invalid_body', 'expected a JSON object');
-  }
 }
 
 /** GET /v1/streams (2.2). */
@@ -67,7 +39,7 @@ export async function showState(exchange: Exchange, name: string): Promise<void>
   exchange.watch();
   const found = await exchange.edge.coordinator.state(name);
   if (found === null) throw new RequestError('stream_not_found');
-  exchange.sendJson(200, state(found), { 'Cache-Control': 'no-store' });
+  exchange.sendJson(200, { ...state(found), named: found.named }, { 'Cache-Control': 'no-store' });
 }
 
 /** HEAD /v1/streams/{stream} (2.2). */

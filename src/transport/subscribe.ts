@@ -7,14 +7,14 @@ import type { EdgeStream } from '../broker/edge-stream.js';
 import { endingFrame } from '../broker/ending.js';
 import { type EventTypes, typesRendering } from '../broker/rendering.js';
 import { formatCursor } from '../core/cursor.js';
-import { lowestReadable } from '../core/resume.js';
+import { lowestReadable, type Start } from '../core/resume.js';
 import { primingFrame, retryFrame } from '../core/sse-frame.js';
 import { RequestError } from '../errors.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
-import { type Entrant, enterStream } from './enter-stream.js';
 import type { Exchange, Headers } from './exchange.js';
+import { enterAs, type NamedEntrant, readSubscriber } from './named-subscriber.js';
 import type { Query } from './query.js';
-import { beginAfter, readStart, type Start } from './resume-request.js';
+import { beginAfter, readStart } from './resume-request.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 import { SseSink } from './sse-sink.js';
 
@@ -31,16 +31,13 @@ export function subscribe(
   if (edge.draining) {
     throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
   }
-  refuseSubscriber(query);
-  return enterStream(
-    edge,
-    new SseEntrant(exchange, {
-      name,
-      start: readStart(req.getHeader('last-event-id'), query.get('cursor'), edge.counters),
-      types: readTypes(query.get('types')),
-      tellUnavailable: readOnUnavailable(query.get('on_unavailable')),
-    }),
-  );
+  const entrant = new SseEntrant(exchange, {
+    name,
+    start: readStart(req.getHeader('last-event-id'), query.get('cursor'), edge.counters),
+    types: readTypes(query.get('types')),
+    tellUnavailable: readOnUnavailable(query.get('on_unavailable')),
+  });
+  return enterAs(edge, entrant, readSubscriber(query));
 }
 
 interface Subscribe {
@@ -51,9 +48,9 @@ interface Subscribe {
 }
 
 /** A request for an event stream, on its way into the stream. */
-class SseEntrant implements Entrant {
+class SseEntrant implements NamedEntrant {
   readonly name: string;
-  readonly start: Start;
+  start: Start;
   readonly alwaysCreates: boolean;
   readonly #exchange: Exchange;
   readonly #types: EventTypes | null;
@@ -148,10 +145,4 @@ export function readTypes(value: string | undefined): EventTypes | null {
     throw new RequestError('invalid_query', `types: expected 1 to ${TYPES_MAX} event types, comma-separated`);
   }
   return types;
-}
-
-/** A promise that is not kept yet is not made. */
-export function refuseSubscriber(query: Query): void {
-  if (query.get('subscriber') === undefined) return;
-  throw new RequestError('not_implemented', 'named subscribers are not part of this version');
 }

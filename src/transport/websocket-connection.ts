@@ -1,30 +1,33 @@
 /**
- * One WebSocket from its handshake to its end (contract 5): how it gets into its stream, and what it is told where it
- * does not.
+ * One WebSocket from its handshake to its end (contract 5): how it gets into its stream, what it is told where it does
+ * not, and what its peer says.
  */
 
 import type { WebSocket } from 'uWebSockets.js';
-import type { EdgeStream } from '../broker/edge-stream.js';
-import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
-import { formatCursor } from '../core/cursor.js';
-import { lowestReadable } from '../core/resume.js';
+import { parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
-import type { StreamPositions } from '../ring/lifecycle.js';
-import { encodeEvents, type MessageFormat } from '../wire/live-message.js';
+import { type ClientMessage, decodeClientMessage } from '../wire/client-message.js';
+import type { LiveMessage, MessageFormat } from '../wire/live-message.js';
+import { Confirmations } from './confirmations.js';
 import type { EdgeServices } from './edge-services.js';
-import { type Entrant, enterStream } from './enter-stream.js';
+import { enterAs, readCursor, readSubscriber } from './named-subscriber.js';
 import { Query } from './query.js';
-import { beginAfter, readStart, type Start } from './resume-request.js';
-import { readTypes, refuseSubscriber } from './subscribe.js';
+import { readStart } from './resume-request.js';
+import { readTypes } from './subscribe.js';
+import { WebSocketEntrant } from './websocket-entrant.js';
 import { WebSocketSink } from './websocket-sink.js';
 
 /**
  * Bytes that may wait for a peer beside the run that it was given: answers, and the pongs that the library sends by
- * itself. A peer that makes more of them than it takes is cut off.
+ * itself. A peer that makes more of them than it takes is cut off (I7).
  */
 const ANSWER_BYTES_MAX = 256 * 1024;
+/** Of a frame beside its payload, at most, from the server. */
+const FRAME_HEADER_BYTES = 10;
+/** Messages of a peer that wait for their answers. */
+const ASKED_MAX = 64;
 
 /** What the request said; read while the library has it. */
 export interface Handshake {
@@ -37,7 +40,14 @@ export interface Handshake {
 export class WebSocketConnection {
   readonly #edge: EdgeServices;
   readonly #handshake: Handshake;
+  #ws: WebSocket<unknown> | null = null;
   #sink: WebSocketSink | null = null;
+  /** Null: the subscription has no name. */
+  #subscriber: string | null = null;
+  #confirmations: Confirmations | null = null;
+  /** Bytes of answers since the library's buffer was last seen empty. */
+  #answeredBytes = 0;
+  #asked = 0;
 
   constructor(edge: EdgeServices, handshake: Handshake) {
     this.#edge = edge;
@@ -45,11 +55,11 @@ export class WebSocketConnection {
   }
 
   async opened(ws: WebSocket<unknown>): Promise<void> {
-    const { format } = this.#handshake;
-    const sink = new WebSocketSink(ws, format, this.#edge.broker);
+    const sink = new WebSocketSink(ws, this.#handshake.format, this.#edge.broker);
+    this.#ws = ws;
     this.#sink = sink;
     try {
-      await enterStream(this.#edge, new WebSocketEntrant(this.#edge, this.#handshake, sink));
+      await this.#enter(sink);
     } catch (error) {
       // What is no RequestError is a fault of ours.
       if (!(error instanceof RequestError)) throw error;
@@ -67,59 +77,85 @@ export class WebSocketConnection {
   }
 
   /** After the library has answered a ping by itself. */
-  pinged(ws: WebSocket<unknown>): void {
-    if (ws.getBufferedAmount() > this.#edge.config.writeBytesMax + ANSWER_BYTES_MAX) this.#sink?.cut();
+  pinged(payloadBytes: number): void {
+    this.#answered(payloadBytes);
   }
-}
 
-class WebSocketEntrant implements Entrant {
-  readonly name: string;
-  readonly start: Start;
-  /** A peer that is told in any case still creates nothing by a cursor of what is no more. */
-  readonly alwaysCreates = false;
-  readonly #edge: EdgeServices;
-  readonly #sink: WebSocketSink;
-  readonly #rendering: Rendering;
+  /** The peer has all that was written before the ping that it echoes. */
+  ponged(payload: string): void {
+    const subscription = this.#sink?.subscription;
+    const cursor = parseCursor(payload);
+    if (this.#confirmations === null || subscription == null || cursor === null) return;
+    // It may send a pong that answers no ping of ours; what it was not given it cannot have.
+    if (cursor.epoch === subscription.stream.epoch && cursor.seq <= subscription.cursor) {
+      this.#confirmations.confirm(cursor);
+    }
+  }
 
-  /** @throws {RequestError} for a request that nobody could answer */
-  constructor(edge: EdgeServices, { name, lastEventId, query, format }: Handshake, sink: WebSocketSink) {
+  async said(message: Uint8Array): Promise<void> {
+    let ref: ClientMessage['ref'] = null;
+    try {
+      const decoded = decodeClientMessage(this.#handshake.format, message);
+      ref = decoded.ref;
+      this.#answer(ref, await this.#do(decoded));
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      this.#edge.counters.add(Counter.requestErrors, 1);
+      this.#answer(ref, { kind: 'error', ...error.problem() });
+    }
+  }
+
+  #enter(sink: WebSocketSink): Promise<void> | void {
+    const { name, lastEventId, query } = this.#handshake;
     if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
     const parameters = new Query(query);
-    refuseSubscriber(parameters);
-    this.name = name;
-    this.start = readStart(lastEventId, parameters.get('cursor'), edge.counters);
-    this.#edge = edge;
-    this.#sink = sink;
-    this.#rendering = messageRendering(format, readTypes(parameters.get('types')));
-  }
-
-  get isGone(): boolean {
-    return !this.#sink.isOpen;
-  }
-
-  enter(stream: EdgeStream, at: StreamPositions): void {
-    const sink = this.#sink;
-    const { broker, counters } = this.#edge;
-    const after = beginAfter(this.start, at, counters);
-    const cursor = formatCursor(at.epoch, after);
-    if (at.closed && after === at.committed) return sink.end({ kind: 'closed', cursor });
-    const subscription = broker.subscribe(stream, {
-      sink,
-      cursor: after,
-      rendering: this.#rendering,
-      tellUnavailable: true,
+    const subscriber = readSubscriber(parameters);
+    const entrant = new WebSocketEntrant(this.#edge, sink, {
+      name,
+      start: readStart(lastEventId, parameters.get('cursor'), this.#edge.counters),
+      types: readTypes(parameters.get('types')),
     });
-    sink.attach(subscription);
-    const { epoch, committed } = at;
-    const taken = sink.say({ kind: 'open', cursor, epoch, floor: lowestReadable(at), head: committed });
-    broker.start(subscription, taken);
+    if (subscriber !== null) {
+      this.#subscriber = subscriber;
+      this.#confirmations = new Confirmations((cursor) =>
+        this.#edge.coordinator.acknowledge(name, subscriber, cursor),
+      );
+      sink.beats = 'moved';
+    }
+    return enterAs(this.#edge, entrant, subscriber);
   }
-}
 
-function messageRendering(format: MessageFormat, types: EventTypes | null): Rendering {
-  return {
-    key: types === null ? format : `${format}:${typesKey(types)}`,
-    filters: types !== null,
-    render: (frames, epoch) => encodeEvents(format, frames, epoch, types),
-  };
+  async #do(message: ClientMessage): Promise<LiveMessage> {
+    if (this.#asked >= ASKED_MAX)
+      throw new RequestError('too_many_messages', undefined, { limit: ASKED_MAX });
+    this.#asked++;
+    try {
+      return await this.#acknowledge(message);
+    } finally {
+      this.#asked--;
+    }
+  }
+
+  async #acknowledge({ cursor }: ClientMessage): Promise<LiveMessage> {
+    const { name } = this.#handshake;
+    if (this.#subscriber === null) {
+      throw new RequestError('subscriber_not_found', 'this subscription has no name');
+    }
+    const acked = await this.#edge.coordinator.acknowledge(name, this.#subscriber, readCursor(cursor));
+    if (acked === null) throw new RequestError('stream_not_found');
+    return { kind: 'acked', cursor: acked };
+  }
+
+  #answer(ref: ClientMessage['ref'], message: LiveMessage): void {
+    const sink = this.#sink;
+    if (sink?.isOpen !== true) return;
+    this.#answered(sink.answer(ref === null ? message : { ...message, ref }));
+  }
+
+  #answered(bytes: number): void {
+    if (this.#sink?.isOpen !== true || this.#ws === null) return;
+    const isEmpty = this.#ws.getBufferedAmount() === 0;
+    this.#answeredBytes = isEmpty ? 0 : this.#answeredBytes + FRAME_HEADER_BYTES + bytes;
+    if (this.#answeredBytes > ANSWER_BYTES_MAX) this.#sink.cut();
+  }
 }

@@ -7,7 +7,7 @@
 import type { WebSocket } from 'uWebSockets.js';
 import type { EdgeBroker } from '../broker/edge-broker.js';
 import type { Ending } from '../broker/ending.js';
-import type { Sink, Subscription } from '../broker/subscription.js';
+import type { Beats, Sink, Subscription } from '../broker/subscription.js';
 import { encodeMessage, type LiveMessage, type MessageFormat } from '../wire/live-message.js';
 
 /** What close codes mean (RFC 6455, 7.4). From 4000 on they are the application's: 4000 and the HTTP status. */
@@ -20,16 +20,16 @@ const SENT = 1;
 
 export class WebSocketSink implements Sink {
   /** Pongs say what has arrived and that the peer is there, so they are wanted under load too. */
-  readonly beatsWhenBusy = true;
+  beats: Beats = 'always';
+  readonly format: MessageFormat;
   readonly #ws: WebSocket<unknown>;
-  readonly #format: MessageFormat;
   readonly #broker: EdgeBroker;
   #subscription: Subscription | null = null;
   #open = true;
 
   constructor(ws: WebSocket<unknown>, format: MessageFormat, broker: EdgeBroker) {
     this.#ws = ws;
-    this.#format = format;
+    this.format = format;
     this.#broker = broker;
   }
 
@@ -38,17 +38,32 @@ export class WebSocketSink implements Sink {
     return this.#open;
   }
 
+  /** Null before it begins. */
+  get subscription(): Subscription | null {
+    return this.#subscription;
+  }
+
   attach(subscription: Subscription): void {
     this.#subscription = subscription;
   }
 
   write(message: Uint8Array | string): boolean {
     if (!this.#open) return false;
-    return this.#ws.send(message, this.#format === 'msgpack') === SENT;
+    return this.#ws.send(message, this.format === 'msgpack') === SENT;
   }
 
   say(message: LiveMessage): boolean {
-    return this.write(encodeMessage(this.#format, message));
+    return this.write(encodeMessage(this.format, message));
+  }
+
+  /**
+   * Says something to a peer that has asked for it, whatever else waits; the caller sees to it that it is not too much.
+   * @returns its bytes.
+   */
+  answer(message: LiveMessage): number {
+    const encoded = encodeMessage(this.format, message);
+    this.write(encoded);
+    return Buffer.byteLength(encoded);
   }
 
   beat(cursor: string, isNews: boolean): boolean {

@@ -44,7 +44,12 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
       void connectionOf(ws).opened(ws);
     },
     drain: (ws) => connectionOf(ws).drained(),
-    ping: (ws) => connectionOf(ws).pinged(ws),
+    message: (ws, message) => {
+      // The library takes it back when this returns.
+      void connectionOf(ws).said(new Uint8Array(message.slice(0)));
+    },
+    ping: (ws, payload) => connectionOf(ws).pinged(payload.byteLength),
+    pong: (ws, payload) => connectionOf(ws).ponged(Buffer.from(payload).toString('latin1')),
     close: (ws) => {
       counters.add(Counter.webSockets, -1);
       // The library says that a connection was opened, but not that one which became a WebSocket was closed.

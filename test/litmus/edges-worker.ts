@@ -66,7 +66,7 @@ const MARKS_PER_EDGE = 1 << 24;
 
 /** A socket that judges all that is written to it. */
 class JudgingSink implements Sink {
-  readonly beatsWhenBusy = false;
+  readonly beats = 'quiet';
   subscription: Subscription | null = null;
   problem: string | null = null;
   events = 0;

@@ -47,6 +47,7 @@ class EdgesLitmus {
       publishBytesMax: 2 ** 20,
       autoCreate: true,
       journal: NO_JOURNAL,
+      removed: () => undefined,
       ringBytes: 0,
       now: () => 0,
       // Every epoch must be another one; they need not be hard to guess.

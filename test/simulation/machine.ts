@@ -1,4 +1,5 @@
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
+import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import { type Config, SETTINGS } from '#gapless/config/schema.js';
 import type { Logger } from '#gapless/log.js';
 import { createCounters } from '#gapless/ring/counters.js';
@@ -104,11 +105,18 @@ export class Machine {
       rings,
       wakes: new Wakes(buffers.wakes, rings),
       journal: log?.line ?? NO_JOURNAL,
+      removed: (epoch) => named.drop(epoch),
       now: Date.now,
       randomBytes: (count) => prng.bytes(count),
     });
+    const named = new NamedSubscribers({
+      streams: directory,
+      journal: log?.line ?? NO_JOURNAL,
+      subscribersMax: config.namedSubscribersMax,
+    });
     const coordinator = new Coordinator({
       directory,
+      named,
       journal: log?.line ?? NO_JOURNAL,
       metrics: {
         render: async () => ({ contentType: '', text: '' }),
@@ -126,10 +134,11 @@ export class Machine {
     if (log !== null) {
       const streams = await log.loaded;
       log.line.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
+      for (const { epoch, acked } of streams) named.restore(epoch, acked);
     }
     setInterval(() => directory.sweep(), SWEEP_MS);
     for (let edge = 0; edge < options.edges; edge++) {
-      this.#startEdge(main, coordinator, { edge, config, logStatus, ...buffers });
+      this.#startEdge(main, coordinator, { edge, config, logStatus, clockOrigin: 0, ...buffers });
     }
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { unpack } from 'msgpackr';
+import { pack, unpack } from 'msgpackr';
 import { WebSocket } from 'ws';
 import { seqOf } from './cursor.js';
 import { withDeadline } from './deadline.js';
@@ -140,6 +140,11 @@ export class LiveSocket {
       watcher();
     });
     await withDeadline(what, met).finally(() => this.#watchers.delete(watcher));
+  }
+
+  /** Says a map in the notation of the subprotocol. */
+  sayMap(message: Readonly<Record<string, unknown>>): void {
+    this.send(this.protocol === 'gapless.msgpack.v1' ? pack(message) : JSON.stringify(message));
   }
 
   send(message: string | Uint8Array): void {

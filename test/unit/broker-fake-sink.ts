@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { type Ending, endingFrame } from '#gapless/broker/ending.js';
-import type { Sink } from '#gapless/broker/subscription.js';
+import type { Beats, Sink } from '#gapless/broker/subscription.js';
 import { HEARTBEAT, idFrame } from '#gapless/core/sse-frame.js';
 import { type DispatchedEvent, readEventStream } from '../property/whatwg-event-stream.js';
 
 /** A socket that takes what it is told to take, and holds the broker to the rules of writing. */
 export class FakeSink implements Sink {
-  /** Whether the peer answers signs of life, so that they come under load too. */
-  beatsWhenBusy = false;
+  beats: Beats = 'quiet';
   /** Whether a write is taken whole; when not, the sink is blocked until `drain`. */
   takes = true;
   /** Called with each write, while it happens; may change what it answers. */

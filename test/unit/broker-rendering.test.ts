@@ -47,7 +47,7 @@ test('5.4 a sink that wants signs of life under load gets them, with the cursor'
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
   const sink = new FakeSink();
-  sink.beatsWhenBusy = true;
+  sink.beats = 'always';
   const beats: string[] = [];
   sink.beat = (cursor) => {
     beats.push(cursor);

@@ -243,6 +243,7 @@ export class BrokerStage {
       publishBytesMax: options.publishBytesMax ?? 2 ** 16,
       autoCreate: true,
       journal: NO_JOURNAL,
+      removed: () => undefined,
       ringBytes: 0,
       now: () => this.nowMs,
       randomBytes: (count) => this.#epochBytes(count),

@@ -39,6 +39,7 @@ export function describeLog(name: string, open: () => LogStage): void {
           floor: 1,
           head: 0,
           bytes: 0,
+          acked: new Map(),
         },
       ]);
     });
@@ -56,6 +57,46 @@ export function describeLog(name: string, open: () => LogStage): void {
       const expected = Buffer.concat([10, 200, 0, 3000, 1, 2, 3].map((size, i) => frameOf(id, i + 1, size)));
       assert.equal(loaded?.bytes, expected.length);
       assert.deepEqual(readAll(bench.stage, id, 0, READ_BYTES), { lastSeq: 7, frames: expected });
+    });
+
+    it('brings back what named subscribers have, as it was committed last', async () => {
+      const [id, other] = [create(), create()];
+      const { log } = bench.stage;
+      log.acknowledge(id, 'ada', `${EPOCH}.1`);
+      log.acknowledge(id, 'bob', `${EPOCH}.2`);
+      log.acknowledge(other, 'ada', `${EPOCH}.3`);
+      await log.commit();
+      log.acknowledge(id, 'ada', `${EPOCH}.4`);
+      log.acknowledge(id, 'bob', null);
+      log.acknowledge(id, 'x', `${EPOCH}.5`);
+      await log.commit();
+      log.acknowledge(id, 'ada', `${EPOCH}.6`);
+      log.acknowledge(id, 'eve', `${EPOCH}.6`);
+      await reopen();
+      const acked = bench.stage.loaded.map((stream) => [stream.id, [...stream.acked].sort()]);
+      assert.deepEqual(acked, [
+        [
+          id,
+          [
+            ['ada', `${EPOCH}.4`],
+            ['x', `${EPOCH}.5`],
+          ],
+        ],
+        [other, [['ada', `${EPOCH}.3`]]],
+      ]);
+    });
+
+    it('forgets the subscribers of a removed stream, those of others not', async () => {
+      const [id, other] = [create(), create()];
+      append(id, 1, [10]);
+      for (const stream of [id, other]) bench.stage.log.acknowledge(stream, 'ada', `${EPOCH}.1`);
+      await bench.stage.log.commit();
+      bench.stage.log.acknowledge(id, 'bob', `${EPOCH}.1`);
+      bench.stage.log.remove(id);
+      await bench.stage.log.commit();
+      await reopen();
+      const acked = bench.stage.loaded.map((stream) => [stream.id, [...stream.acked]]);
+      assert.deepEqual(acked, [[other, [['ada', `${EPOCH}.1`]]]]);
     });
 
     it('forgets what was not committed', async () => {

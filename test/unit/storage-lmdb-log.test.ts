@@ -4,8 +4,9 @@ import { storedBlocks } from '#gapless/storage/block-scan.js';
 import { LogCorruption } from '#gapless/storage/event-log.js';
 import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
 import { type LmdbStore, openStore } from '#gapless/storage/lmdb-store.js';
-import { blockKey, blocksEnd, blocksFrom, streamKey } from '#gapless/storage/store-keys.js';
+import { blockKey, blocksEnd, blocksFrom, streamKey, subscriberKey } from '#gapless/storage/store-keys.js';
 import { decodeRecord, encodeRecord } from '#gapless/storage/stream-record.js';
+import { encodeAcked } from '#gapless/storage/subscriber-record.js';
 import { describeLog } from './storage-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';
 import {
@@ -172,6 +173,24 @@ describe('the store of a log in LMDB', () => {
     await assert.rejects(stage.reopen(), /its events begin with 8 and end with 0/);
     stage = lmdbStage();
     store = openStore(stage.directory, { readOnly: false });
+  });
+
+  it('is refused at the start where what a subscriber has was changed, or is that of another', async () => {
+    for (const [id, name, text] of [
+      [1, 'ada', encodeAcked(1, 'ada', `${EPOCH}.2`).replace('.2', '.3')],
+      [1, 'ada', encodeAcked(1, 'bob', `${EPOCH}.2`)],
+      [1, 'ada', encodeAcked(2, 'ada', `${EPOCH}.2`)],
+      [1, 'ada', encodeAcked(1, 'ada', 'nonsense')],
+      [9, 'ada', encodeAcked(9, 'ada', `${EPOCH}.2`)],
+    ] as const) {
+      await stage.log.commit();
+      store.streams.putSync(subscriberKey(id, name), text);
+      await store.root.close();
+      await assert.rejects(stage.reopen(), LogCorruption, text);
+      stage = lmdbStage();
+      store = openStore(stage.directory, { readOnly: false });
+      stage.log.create({ id: 1, name: 'stream-1', epoch: EPOCH, config: configOf() });
+    }
   });
 
   it('is refused at the start where a record was changed', async () => {

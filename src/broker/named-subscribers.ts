@@ -1,0 +1,150 @@
+/**
+ * Named subscribers (contract 4.8, 7): what each is known to have. Cold path: a question for each who joins, and for
+ * each acknowledgement. Single owner: the coordinator.
+ */
+
+import { acknowledge, joinNamed } from '../core/acknowledge.js';
+import { type Cursor, formatCursor, parseCursor } from '../core/cursor.js';
+import { lowestReadable, type Start } from '../core/resume.js';
+import { RequestError } from '../errors.js';
+import type { StreamState } from './directory.js';
+import type { Journal } from './journal.js';
+import { refusal } from './refusal.js';
+
+/** Named subscribers of one stream. */
+export const STREAM_SUBSCRIBERS_MAX = 1000;
+
+export interface NamedSubscribersOptions {
+  readonly streams: { state(name: string): StreamState | null };
+  readonly journal: Journal;
+  /** Over all streams. */
+  readonly subscribersMax: number;
+}
+
+/** A named subscriber, as a stream's state shows it (contract 2.2). */
+export interface NamedSubscriber {
+  readonly name: string;
+  readonly acked: string;
+  /** Events that may be seen and are not acknowledged; null where what is known is of another epoch. */
+  readonly lag: number | null;
+}
+
+export class NamedSubscribers {
+  readonly #options: NamedSubscribersOptions;
+  readonly #byEpoch = new Map<string, Map<string, Cursor>>();
+  #size = 0;
+  #acknowledgements = 0;
+
+  constructor(options: NamedSubscribersOptions) {
+    this.#options = options;
+  }
+
+  /** Over all streams. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Acknowledgements taken, whether they moved anything or not. */
+  get acknowledgements(): number {
+    return this.#acknowledgements;
+  }
+
+  /**
+   * Somebody subscribes under a name.
+   *
+   * @returns where the subscription begins, which may yet be refused; null: there is no such stream.
+   * @throws {RequestError} `too_many_subscribers`
+   */
+  join(stream: string, subscriber: string, start: Start): { start: Start } | null {
+    const state = this.#options.streams.state(stream);
+    if (state === null) return null;
+    const before = this.#byEpoch.get(state.ref.epoch)?.get(subscriber) ?? null;
+    const joined = joinNamed(start, before, state.positions);
+    if (joined.acked !== null && before === null) this.#checkRoom(state.ref.epoch);
+    if (joined.acked !== null) this.#move(state, subscriber, joined.acked);
+    return { start: joined.start };
+  }
+
+  /**
+   * @returns what the subscriber is known to have now; null: there is no such stream.
+   * @throws {RequestError} `subscriber_not_found`, `ack_ahead`, or `resume_unavailable` for another epoch
+   */
+  acknowledge(stream: string, subscriber: string, cursor: Cursor): string | null {
+    const state = this.#options.streams.state(stream);
+    if (state === null) return null;
+    const { ref, positions } = state;
+    const before = this.#byEpoch.get(ref.epoch)?.get(subscriber);
+    if (before === undefined) throw new RequestError('subscriber_not_found');
+    const known = acknowledge(cursor, before, positions);
+    if (known.outcome === 'ahead') {
+      throw new RequestError('ack_ahead', undefined, { head: formatCursor(ref.epoch, positions.committed) });
+    }
+    if (known.outcome === 'epoch_changed') {
+      const at = { epoch: ref.epoch, floor: lowestReadable(positions), head: positions.committed };
+      throw refusal('epoch_changed', formatCursor(cursor.epoch, cursor.seq), at);
+    }
+    this.#acknowledgements++;
+    this.#move(state, subscriber, known.acked);
+    return formatCursor(known.acked.epoch, known.acked.seq);
+  }
+
+  /** @returns whether there was one. */
+  forget(stream: string, subscriber: string): boolean {
+    const state = this.#options.streams.state(stream);
+    const known = state === null ? undefined : this.#byEpoch.get(state.ref.epoch);
+    if (state === null || known === undefined || !known.delete(subscriber)) return false;
+    this.#size--;
+    this.#options.journal.acknowledged(state.ref, subscriber, null);
+    return true;
+  }
+
+  /** The named subscribers of a stream, in order of their names. */
+  list({ ref, positions }: StreamState): NamedSubscriber[] {
+    const known = [...(this.#byEpoch.get(ref.epoch) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
+    return known.map(([name, { epoch, seq }]) => {
+      const lag = epoch === ref.epoch ? positions.committed - seq : null;
+      return { name, acked: formatCursor(epoch, seq), lag };
+    });
+  }
+
+  /** How far the slowest of a stream is behind, events; 0 without any. */
+  lag(state: StreamState): number {
+    return this.list(state).reduce((most, { lag }) => Math.max(most, lag ?? 0), 0);
+  }
+
+  /** Takes up what the durable log has. */
+  restore(epoch: string, acked: ReadonlyMap<string, string>): void {
+    for (const [subscriber, text] of acked) this.#set(epoch, subscriber, parseCursor(text) as Cursor);
+  }
+
+  /** The stream is no more. */
+  drop(epoch: string): void {
+    this.#size -= this.#byEpoch.get(epoch)?.size ?? 0;
+    this.#byEpoch.delete(epoch);
+  }
+
+  #move({ ref }: StreamState, subscriber: string, to: Cursor): void {
+    const before = this.#byEpoch.get(ref.epoch)?.get(subscriber);
+    if (before?.epoch === to.epoch && before.seq === to.seq) return;
+    this.#set(ref.epoch, subscriber, to);
+    this.#options.journal.acknowledged(ref, subscriber, formatCursor(to.epoch, to.seq));
+  }
+
+  #set(epoch: string, subscriber: string, cursor: Cursor): void {
+    let known = this.#byEpoch.get(epoch);
+    if (known === undefined) {
+      known = new Map();
+      this.#byEpoch.set(epoch, known);
+    }
+    if (!known.has(subscriber)) this.#size++;
+    known.set(subscriber, cursor);
+  }
+
+  #checkRoom(epoch: string): void {
+    const { subscribersMax } = this.#options;
+    const ofStream = this.#byEpoch.get(epoch)?.size ?? 0;
+    if (ofStream < STREAM_SUBSCRIBERS_MAX && this.#size < subscribersMax) return;
+    const limit = ofStream < STREAM_SUBSCRIBERS_MAX ? subscribersMax : STREAM_SUBSCRIBERS_MAX;
+    throw new RequestError('too_many_subscribers', undefined, { limit });
+  }
+}
