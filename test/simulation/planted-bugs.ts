@@ -48,8 +48,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     changes: [
       {
         file: 'transport/publish.js',
-        from: 'if (broker.isDurable)\n                answer',
-        to: 'if (false)\n                answer',
+        from: 'if (broker.isDurable)\n        answerWhenCommitted',
+        to: 'if (false)\n        answerWhenCommitted',
       },
     ],
   },
