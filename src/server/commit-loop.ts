@@ -42,6 +42,19 @@ interface CommittedStream {
   readonly ages: boolean;
 }
 
+/** What one commit holds, as it stands when that begins: what is staged while it is under way goes with the next. */
+interface CommitGroup {
+  readonly positions: readonly {
+    readonly stream: CommittedStream;
+    readonly seq: number;
+    readonly logFloorSeq: number;
+  }[];
+  /** What happens when it succeeds. */
+  readonly done: readonly (() => void)[];
+  readonly events: number;
+  readonly bytes: number;
+}
+
 export class CommitLoop {
   readonly #options: CommitLoopOptions;
   readonly #reader: RingReader;
@@ -137,9 +150,11 @@ export class CommitLoop {
     this.#makeRoom();
     if (this.#staged.size === 0 && this.#afterCommit.length === 0 && !log.hasPendingDeletes) return false;
     const startedAt = nowSeconds();
+    const group = this.#takeGroup();
     try {
       await log.commit();
     } catch (error) {
+      this.#putBack(group);
       if (!(error instanceof LogError)) throw error;
       status.fault = error.fault === 'full' ? LOG_FULL : LOG_FAILED;
       status.add(LogCounter.failedCommits, 1);
@@ -147,7 +162,7 @@ export class CommitLoop {
     }
     status.fault = LOG_HEALTHY;
     status.observeCommit(nowSeconds() - startedAt);
-    this.#publishPositions();
+    this.#announce(group);
     return true;
   }
 
@@ -215,20 +230,42 @@ export class CommitLoop {
     return true;
   }
 
-  #publishPositions(): void {
-    const { rings, wakes, log, status } = this.#options;
-    for (const { handle, id, appendedSeq } of this.#staged) {
-      commitStream(rings, handle, { seq: appendedSeq, logFloorSeq: log.floor(id) });
-      wakes.announce(handle.slot, -1);
-    }
-    status.add(LogCounter.committedEvents, this.#stagedEvents);
-    status.add(LogCounter.committedBytes, this.#stagedBytes);
-    status.set(LogCounter.keptBytes, log.keptBytes());
-    const afterCommit = this.#afterCommit;
+  #takeGroup(): CommitGroup {
+    const { log } = this.#options;
+    const group = {
+      positions: [...this.#staged].map((stream) => ({
+        stream,
+        seq: stream.appendedSeq,
+        logFloorSeq: log.floor(stream.id),
+      })),
+      done: this.#afterCommit,
+      events: this.#stagedEvents,
+      bytes: this.#stagedBytes,
+    };
     this.#afterCommit = [];
     this.#staged.clear();
     this.#stagedEvents = 0;
     this.#stagedBytes = 0;
-    for (const done of afterCommit) done();
+    return group;
+  }
+
+  /** The commit failed: the next one holds this as well. */
+  #putBack({ positions, done, events, bytes }: CommitGroup): void {
+    for (const { stream } of positions) if (this.#byId.has(stream.id)) this.#staged.add(stream);
+    this.#afterCommit.unshift(...done);
+    this.#stagedEvents += events;
+    this.#stagedBytes += bytes;
+  }
+
+  #announce({ positions, done, events, bytes }: CommitGroup): void {
+    const { rings, wakes, log, status } = this.#options;
+    for (const { stream, seq, logFloorSeq } of positions) {
+      commitStream(rings, stream.handle, { seq, logFloorSeq });
+      wakes.announce(stream.handle.slot, -1);
+    }
+    status.add(LogCounter.committedEvents, events);
+    status.add(LogCounter.committedBytes, bytes);
+    status.set(LogCounter.keptBytes, log.keptBytes());
+    for (const finish of done) finish();
   }
 }

@@ -302,8 +302,6 @@ class Following {
 
   #ended(reason: 'closed' | 'deleted', last: Position): void {
     this.#world.judge.observe({ kind: 'ended', connection: this.id, reason, last });
-    // A filter may have left the last events out: the end is where it stands.
-    this.#reader.position = last;
     this.#reader.isAtEnd = reason === 'closed';
   }
 }
