@@ -17,6 +17,7 @@ const HEIGHT: Record<string, number> = {
   broker: 3,
   storage: 2,
   wire: 2,
+  client: 2,
   ring: 2,
   core: 1,
   assert: 0,

@@ -1,0 +1,86 @@
+/**
+ * One publish, tried until it is answered. All attempts carry one key, so that whichever of them arrived counts once
+ * (contract 3.4).
+ */
+
+import { delayMs, retryAfterMs, sleep } from './backoff.js';
+import { errorOf, GaplessError } from './client-error.js';
+import { type Body, type Connection, streamPath } from './connection.js';
+import { isRetryable } from './retryable.js';
+
+/** What can be published: text, bytes, or a value that becomes JSON. */
+export type EventData = string | Uint8Array<ArrayBuffer> | object | number | boolean | null;
+
+/** An event to publish, with its type. */
+export interface NewEvent {
+  readonly data: EventData;
+  /** Absent: an untyped event, which readers see as `message`. */
+  readonly type?: string | undefined;
+}
+
+/** Where events were appended. */
+export interface Published {
+  readonly epoch: string;
+  /** Seqs of the first and the last event. */
+  readonly first: number;
+  readonly last: number;
+  /** Cursor of the last event. */
+  readonly cursor: string;
+}
+
+export interface PublishOptions {
+  /** Append only when the newest event is this one, else `head_mismatch` (contract 3.5). */
+  readonly ifHead?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Attempts that fail in a way that may pass, before the last error is thrown. */
+  readonly attemptsMax?: number | undefined;
+  /** Before the second attempt; then doubled, up to 30 s. */
+  readonly retryMs?: number | undefined;
+}
+
+const ATTEMPTS_MAX = 10;
+const RETRY_MS = 250;
+
+/**
+ * Sends a body until it is answered.
+ *
+ * @param identity the headers that make it count once.
+ * @throws {GaplessError} the refusal; or the last one that may have passed, after `attemptsMax`.
+ */
+export async function send(
+  connection: Connection,
+  name: string,
+  { body, type, headers }: { body: Body; type: string; headers: Readonly<Record<string, string>> },
+  { ifHead, signal, attemptsMax = ATTEMPTS_MAX, retryMs = RETRY_MS }: PublishOptions,
+): Promise<Published> {
+  const path = streamPath(name);
+  const condition: Record<string, string> = ifHead === undefined ? {} : { 'Gapless-If-Head': ifHead };
+  for (let failures = 0; ; failures++) {
+    let askedMs: number | null = null;
+    try {
+      const response = await connection.request(path, {
+        method: 'POST',
+        headers: { 'Content-Type': type, ...condition, ...headers },
+        body,
+        signal,
+      });
+      askedMs = retryAfterMs(response.headers);
+      if (response.status !== 200) throw await errorOf(response);
+      const { epoch, first, last } = (await readAnswer(response)) as Omit<Published, 'cursor'>;
+      return { epoch, first, last, cursor: `${epoch}.${last}` };
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof GaplessError) || !isRetryable(error) || failures + 1 >= attemptsMax) throw error;
+    }
+    await sleep(delayMs(failures, retryMs, askedMs, Math.random()), signal);
+  }
+}
+
+/** An answer that broke off is as none: the events may have been appended. */
+async function readAnswer(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (cause) {
+    throw new GaplessError('unreachable', 'the answer broke off', { cause });
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * A publisher that keeps an order: what it is given goes in batches, one request at a time, and each event counts once,
+ * however often a request had to be sent (contract 3.4).
+ */
+
+import { BATCH_TYPE, BatchBody, encodeEvent } from './batch-body.js';
+import { GaplessError } from './client-error.js';
+import type { Connection } from './connection.js';
+import { type EventData, type Published, type PublishOptions, send } from './publish.js';
+import { randomId } from './random-id.js';
+import { isRetryable } from './retryable.js';
+
+export interface PublisherOptions extends Omit<PublishOptions, 'ifHead'> {
+  /** How long the first event of a batch waits for more, milliseconds. While a request is under way they gather anyway. */
+  readonly lingerMs?: number | undefined;
+  /** Events of one request, at most. */
+  readonly batchEventsMax?: number | undefined;
+  /** Bytes of one request, about; a larger event goes alone. */
+  readonly batchBytesMax?: number | undefined;
+  /** Bytes that may wait for their answer. Beyond it `publish` is refused, and `ready` waits. */
+  readonly queueBytesMax?: number | undefined;
+}
+
+const BATCH_EVENTS_MAX = 500;
+const BATCH_BYTES_MAX = 256 * 1024;
+const QUEUE_BYTES_MAX = 8 * 1024 * 1024;
+
+export class Publisher {
+  readonly #connection: Connection;
+  readonly #name: string;
+  readonly #options: PublisherOptions;
+  readonly #producerId = randomId();
+  /** Requests that the server has taken. */
+  #seq = 0;
+  /** Those that wait, oldest first; the newest takes events until it is full. */
+  readonly #batches: Batch[] = [];
+  #queuedBytes = 0;
+  #running: Promise<void> | null = null;
+  #lingers = true;
+  #endLinger: () => void = () => undefined;
+  #gaveRoom: () => void = () => undefined;
+  #room: Promise<void> | null = null;
+  /** Why nothing can follow any more. */
+  #failure: GaplessError | null = null;
+
+  constructor(connection: Connection, name: string, options: PublisherOptions = {}) {
+    this.#connection = connection;
+    this.#name = name;
+    this.#options = options;
+  }
+
+  /**
+   * Appends an event after all that were given before it. Resolves with its cursor when the server has it.
+   *
+   * @throws {GaplessError} `queue_full` when more waits than may; the refusal of the batch that the event was in. When a
+   *   batch was not answered in all attempts, nothing can follow it, and that error is thrown from then on.
+   */
+  async publish(data: EventData, { type }: { readonly type?: string | undefined } = {}): Promise<string> {
+    if (this.#failure !== null) throw this.#failure;
+    if (!this.#hasRoom) throw new GaplessError('queue_full', 'more events wait for their answer than may');
+    const event = encodeEvent({ data, type });
+    const batch = this.#openBatch();
+    const index = batch.body.count;
+    this.#queuedBytes -= batch.body.bytes;
+    batch.body.push(event);
+    this.#queuedBytes += batch.body.bytes;
+    if (this.#isFull(batch)) this.#endLinger();
+    this.#running ??= this.#run();
+    const { epoch, first } = await batch.outcome;
+    return `${epoch}.${first + index}`;
+  }
+
+  /**
+   * Publishes all of an iterable, no faster than the server takes it.
+   * @returns the cursor of the last event; null when there was none.
+   */
+  async publishAll(
+    source: AsyncIterable<EventData> | Iterable<EventData>,
+    options: { readonly type?: string | undefined } = {},
+  ): Promise<string | null> {
+    const failed: unknown[] = [];
+    let last: Promise<string | null> = Promise.resolve(null);
+    for await (const data of source) {
+      await this.ready();
+      last = this.publish(data, options);
+      last.catch((error: unknown) => failed.push(error));
+      if (failed.length > 0) break;
+    }
+    const cursor = await last;
+    if (failed.length > 0) throw failed[0];
+    return cursor;
+  }
+
+  /** Resolves when there is room for an event. @throws {GaplessError} when nothing can follow any more. */
+  async ready(): Promise<void> {
+    while (!this.#hasRoom && this.#failure === null) {
+      this.#room ??= new Promise((resolve) => {
+        this.#gaveRoom = resolve;
+      });
+      await this.#room;
+    }
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** Sends what waits without lingering, and resolves when all of it was answered. */
+  async flush(): Promise<void> {
+    if (this.#running !== null) {
+      this.#lingers = false;
+      this.#endLinger();
+      await this.#running;
+    }
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#queuedBytes < (this.#options.queueBytesMax ?? QUEUE_BYTES_MAX);
+  }
+
+  #isFull({ body }: Batch): boolean {
+    const { batchEventsMax = BATCH_EVENTS_MAX, batchBytesMax = BATCH_BYTES_MAX } = this.#options;
+    return body.count >= batchEventsMax || body.bytes >= batchBytesMax;
+  }
+
+  #openBatch(): Batch {
+    const newest = this.#batches.at(-1);
+    if (newest !== undefined && !this.#isFull(newest)) return newest;
+    const batch = new Batch();
+    this.#batches.push(batch);
+    return batch;
+  }
+
+  async #run(): Promise<void> {
+    for (let oldest = this.#batches[0]; oldest !== undefined; oldest = this.#batches[0]) {
+      if (this.#lingers && !this.#isFull(oldest)) await this.#linger();
+      this.#batches.shift();
+      await this.#send(oldest);
+      this.#queuedBytes -= oldest.body.bytes;
+      this.#room = null;
+      this.#gaveRoom();
+    }
+    this.#lingers = true;
+    this.#running = null;
+  }
+
+  #linger(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, this.#options.lingerMs ?? 0);
+      this.#endLinger = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #send({ body, resolve, reject }: Batch): Promise<void> {
+    if (this.#failure !== null) return reject(this.#failure);
+    const headers = {
+      'Producer-Id': this.#producerId,
+      'Producer-Epoch': '0',
+      'Producer-Seq': String(this.#seq),
+    };
+    try {
+      const request = { type: BATCH_TYPE, body: body.encode(), headers };
+      resolve(await send(this.#connection, this.#name, request, this.#options));
+      this.#seq++;
+    } catch (error) {
+      // A refusal has changed nothing, and the next batch takes its place. Where there was none, whether the batch is
+      // there is not known, and what followed could stand before it.
+      if (!(error instanceof GaplessError) || isRetryable(error)) this.#failure = lostTrack(error);
+      reject(error);
+    }
+  }
+}
+
+/** Events that go in one request. */
+class Batch {
+  readonly body = new BatchBody();
+  readonly outcome: Promise<Published>;
+  resolve: (published: Published) => void = () => undefined;
+  reject: (error: unknown) => void = () => undefined;
+
+  constructor() {
+    this.outcome = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    // Those who published listen; a batch alone has nobody.
+    this.outcome.catch(() => undefined);
+  }
+}
+
+function lostTrack(cause: unknown): GaplessError {
+  return new GaplessError('outcome_unknown', 'a batch was not answered: whether it is there is not known', {
+    cause,
+  });
+}

@@ -1,0 +1,33 @@
+import { errorOf } from './client-error.js';
+import { type Connection, streamPath } from './connection.js';
+
+/** What a stream is made with; what is absent comes from the server's settings (contract 2.1). */
+export interface StreamConfig {
+  readonly retention?: { readonly events?: number; readonly bytes?: number; readonly ageMs?: number };
+  readonly overflow?: 'evict' | 'reject';
+  readonly ttlMs?: number;
+}
+
+/** Where a stream stands (contract 2.2). */
+export interface StreamState extends Required<StreamConfig> {
+  readonly name: string;
+  readonly epoch: string;
+  /** Lowest seq in memory, and in the durable log; null where there is no log. */
+  readonly floor: number;
+  readonly logFloor: number | null;
+  readonly committed: number;
+  readonly head: number;
+  /** Of the frames in memory. */
+  readonly bytes: number;
+  readonly subscribers: number;
+  readonly closed: boolean;
+}
+
+/** Null when there is no such stream. @throws {GaplessError} */
+export async function stateOf(connection: Connection, name: string): Promise<StreamState | null> {
+  const response = await connection.request(`${streamPath(name)}/state`);
+  if (response.ok) return (await response.json()) as StreamState;
+  const error = await errorOf(response);
+  if (error.code === 'stream_not_found') return null;
+  throw error;
+}

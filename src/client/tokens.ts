@@ -1,0 +1,64 @@
+/**
+ * The text that a language model gives bit by bit, kept so that any number of readers follow it, from its beginning and
+ * after any break.
+ */
+
+import type { GaplessClient } from './client.js';
+import { GaplessError } from './client-error.js';
+
+/** The event that says that there will be no more because the source failed. */
+const FAILED = 'failed';
+
+export interface PublishTokensOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Publishes each token as an event, in the order of the source and no faster than the server takes them, and then closes
+ * the stream. When the source fails, readers are told so before the end.
+ *
+ * @throws what the source threw; {@link GaplessError}
+ */
+export async function publishTokens(
+  client: GaplessClient,
+  name: string,
+  tokens: AsyncIterable<string> | Iterable<string>,
+  { signal }: PublishTokensOptions = {},
+): Promise<void> {
+  const publisher = client.publisher(name, { signal });
+  try {
+    await publisher.publishAll(tokens);
+  } catch (error) {
+    if (!(error instanceof GaplessError) && signal?.aborted !== true) {
+      await publisher.publish({ message: messageOf(error) }, { type: FAILED });
+      await client.closeStream(name);
+    }
+    throw error;
+  }
+  await client.closeStream(name);
+}
+
+/**
+ * The tokens of a stream until it is closed.
+ *
+ * @throws {GaplessError} `source_failed` where the source did; what a subscription throws.
+ */
+export async function* readTokens(
+  client: GaplessClient,
+  name: string,
+  { cursor = 'earliest', signal }: { readonly cursor?: string; readonly signal?: AbortSignal } = {},
+): AsyncGenerator<string, void, void> {
+  for await (const { type, data } of client.subscribe(name, { cursor, signal })) {
+    if (type === FAILED)
+      throw new GaplessError('source_failed', String((JSON.parse(data) as Failure).message));
+    yield data;
+  }
+}
+
+interface Failure {
+  readonly message: unknown;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
