@@ -41,7 +41,11 @@ export class GaplessClient {
    *
    * @throws {GaplessError}
    */
-  publish(name: string, data: EventData, { type, ...options }: PublishOneOptions = {}): Promise<Published> {
+  async publish(
+    name: string,
+    data: EventData,
+    { type, ...options }: PublishOneOptions = {},
+  ): Promise<Published> {
     // A header holds ASCII safely (contract 3.2), and a batch of one anything.
     if (type !== undefined && !/^[\x20-\x7e]*$/.test(type))
       return this.publishBatch(name, [{ data, type }], options);
@@ -50,7 +54,11 @@ export class GaplessClient {
   }
 
   /** Appends several events with consecutive seqs, all or none, and once. @throws {GaplessError} */
-  publishBatch(name: string, events: readonly NewEvent[], options: PublishOptions = {}): Promise<Published> {
+  async publishBatch(
+    name: string,
+    events: readonly NewEvent[],
+    options: PublishOptions = {},
+  ): Promise<Published> {
     const batch = new BatchBody();
     for (const event of events) batch.push(encodeEvent(event));
     return this.#send(name, { type: BATCH_TYPE, body: batch.encode(), headers: {} }, options);

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import {
+  aiSdkResume,
+  GaplessClient,
+  publishTokens,
+  readTokens,
+  recordSse,
+  resumeAfter,
+} from '#gapless/client/client.js';
+import { useBroker } from '../support/broker-process.js';
+import { range } from '../support/cursor.js';
+import { freshStream } from '../support/gapless-client.js';
+
+describe('token streams', () => {
+  const broker = useBroker();
+  const client = (): GaplessClient => new GaplessClient({ url: `http://127.0.0.1:${broker.port}` });
+  const tokens = range(1, 200).map((n) => ` token ${n}\n`);
+
+  async function readAll(name: string): Promise<string[]> {
+    const read: string[] = [];
+    for await (const token of readTokens(client(), name)) read.push(token);
+    return read;
+  }
+
+  it('are read from the beginning by any number of readers, while they come and after', async () => {
+    const name = freshStream('answer');
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    async function* model(): AsyncGenerator<string> {
+      yield* tokens.slice(0, 100);
+      await released;
+      yield* tokens.slice(100);
+    }
+    const publishing = publishTokens(client(), name, model());
+    const readers = range(1, 3).map(() => readAll(name));
+    release();
+    await publishing;
+    for (const read of [...(await Promise.all(readers)), await readAll(name)]) assert.deepEqual(read, tokens);
+  });
+
+  it('tell readers that their source failed, after all that came before', async () => {
+    const name = freshStream('failing');
+    async function* model(): AsyncGenerator<string> {
+      yield 'one';
+      throw new Error('out of tokens');
+    }
+    await assert.rejects(publishTokens(client(), name, model()), { message: 'out of tokens' });
+    const reading = readTokens(client(), name);
+    assert.equal((await reading.next()).value, 'one');
+    await assert.rejects(reading.next(), { code: 'source_failed', message: 'out of tokens' });
+  });
+
+  const sse = (data: readonly string[]): string => data.map((text) => `data: ${text}\n\n`).join('');
+  const PARTS = ['{"type":"start"}', '{"type":"text-delta","delta":"a"}', '[DONE]'];
+
+  function sourceOf(text: string): ReadableStream<string> {
+    return new ReadableStream({
+      start(controller) {
+        for (const character of text) controller.enqueue(character);
+        controller.close();
+      },
+    });
+  }
+
+  it('of the AI SDK: its resume endpoint gives the active one whole, and 204 where none is', async () => {
+    const name = freshStream('chat');
+    assert.equal((await aiSdkResume(client(), name)).status, 204);
+    await client().publish(name, PARTS[0] ?? '');
+    const resumed = await aiSdkResume(client(), name);
+    assert.equal(resumed.headers.get('x-vercel-ai-ui-message-stream'), 'v1');
+    await recordSse(client(), name, sourceOf(sse(PARTS.slice(1))));
+    assert.equal(await resumed.text(), sse(PARTS));
+    assert.equal((await aiSdkResume(client(), name)).status, 204);
+  });
+
+  it('after an integer: the events behind it, also when it has ended; refused where they are not there', async () => {
+    const name = freshStream('response');
+    assert.equal((await resumeAfter(client(), name, 0)).status, 404);
+    await recordSse(client(), name, sourceOf(sse(PARTS)));
+    for (const after of range(0, PARTS.length)) {
+      assert.equal(await (await resumeAfter(client(), name, after)).text(), sse(PARTS.slice(after)));
+    }
+    assert.equal((await resumeAfter(client(), name, PARTS.length + 1)).status, 410);
+    assert.equal((await resumeAfter(client(), name, -1)).status, 400);
+    await client().createStream(`${name}-2`, { retention: { events: 1 } });
+    await client().publishBatch(
+      `${name}-2`,
+      range(1, 5000).map((n) => ({ data: n })),
+    );
+    assert.equal((await resumeAfter(client(), `${name}-2`, 1)).status, 410);
+  });
+
+  it('leave no reader behind when a browser goes away', async () => {
+    const name = freshStream('gone');
+    await client().publish(name, 'one');
+    const { body } = await aiSdkResume(client(), name);
+    const reader = body?.getReader();
+    await reader?.read();
+    assert.equal((await client().state(name))?.subscribers, 1);
+    await reader?.cancel();
+    while ((await client().state(name))?.subscribers !== 0)
+      await new Promise((resolve) => setImmediate(resolve));
+  });
+});
