@@ -3,7 +3,10 @@ import type { Command } from './command.js';
 import { configCommand } from './config.js';
 import { conformanceCommand } from './conformance.js';
 import { EXIT_OK, EXIT_USAGE } from './exit-code.js';
+import { publishCommand } from './publish.js';
 import { serveCommand } from './serve.js';
+import { streamsCommand } from './streams.js';
+import { subscribeCommand } from './subscribe.js';
 import { printError, printLine, refuse } from './terminal.js';
 import { packageVersion } from './version.js';
 
@@ -19,7 +22,15 @@ const helpCommand: Command = {
   },
 };
 
-const COMMANDS: readonly Command[] = [serveCommand, configCommand, conformanceCommand, helpCommand];
+const COMMANDS: readonly Command[] = [
+  serveCommand,
+  publishCommand,
+  subscribeCommand,
+  streamsCommand,
+  configCommand,
+  conformanceCommand,
+  helpCommand,
+];
 
 /** Runs the command that the arguments name, and gives the exit code of the process (contract 11). */
 export async function run(argv: readonly string[]): Promise<number> {

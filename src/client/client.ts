@@ -9,7 +9,7 @@ import { text } from './event-data.js';
 import { type EventData, type NewEvent, type Published, type PublishOptions, send } from './publish.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import { randomId } from './random-id.js';
-import { type StreamConfig, type StreamState, stateOf } from './stream-state.js';
+import { listStreams, type StreamConfig, type StreamState, stateOf } from './stream-state.js';
 import { type SubscribeOptions, Subscription } from './subscription.js';
 
 export type { UnavailableReason } from './client-error.js';
@@ -88,6 +88,11 @@ export class GaplessClient {
   /** Where a stream stands (contract 2.2); null when there is none. */
   async state(name: string): Promise<StreamState | null> {
     return stateOf(this.#connection, name);
+  }
+
+  /** All streams, in the order of their names, with where they stand (contract 2.2). */
+  streams({ prefix = '' }: { readonly prefix?: string } = {}): AsyncGenerator<StreamState, void, void> {
+    return listStreams(this.#connection, prefix);
   }
 
   /** Nothing can be appended after this; who reads to the end is told so (contract 2.3). */

@@ -31,3 +31,18 @@ export async function stateOf(connection: Connection, name: string): Promise<Str
   if (error.code === 'stream_not_found') return null;
   throw error;
 }
+
+/** Page by page. @throws {GaplessError} */
+export async function* listStreams(
+  connection: Connection,
+  prefix: string,
+): AsyncGenerator<StreamState, void, void> {
+  for (let after: string | null = ''; after !== null; ) {
+    const query = { prefix: prefix || undefined, after: after || undefined };
+    const response = await connection.request('/v1/streams', { query });
+    if (!response.ok) throw await errorOf(response);
+    const page = (await response.json()) as { streams: StreamState[]; next: string | null };
+    yield* page.streams;
+    after = page.next;
+  }
+}
