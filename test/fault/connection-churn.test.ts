@@ -19,9 +19,9 @@ import { scrape, total } from '../support/prometheus.js';
 const CONNECTIONS = 5_000;
 const PARALLEL = 100;
 /** So many first, after which the process has grown to what it needs for them. */
-const WARM_UP = 1_000;
-/** A few kilobytes for each of the others would be seen; less is lost in what the collector has not taken yet. */
-const GROWTH_BYTES_MAX = 16 * 1024 * 1024;
+const WARM_UP = 2_000;
+/** Some kilobytes for each of the others would be seen; less is lost in what the collector has not taken yet. */
+const GROWTH_BYTES_MAX = 24 * 1024 * 1024;
 /** The connection that asks counts itself. */
 const OWN_CONNECTIONS = 1;
 /** Descriptors that a process opens lazily and keeps, such as one more epoll or pipe. */
