@@ -13,9 +13,10 @@ import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
 import type { Rings, StreamHandle } from '../ring/rings.js';
 import { LOG_EDGE, type Wakes } from '../ring/wake-queue.js';
 import { type EventLog, LogError, type LogId, type NewStream } from '../storage/event-log.js';
+import { BLOCK_BYTES_MAX } from '../storage/pack-runs.js';
 
-/** Frames read from a ring at a time. */
-const RUN_BYTES_MAX = 128 * 1024;
+/** Frames read from a ring at a time: a block's worth, so that the log need not cut them. */
+const RUN_BYTES_MAX = BLOCK_BYTES_MAX;
 /** Frames in one commit; what is more waits in the rings for the next. */
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024;
 

@@ -47,14 +47,39 @@ const OPENED_AT_OFFSET = 44;
 const WRITTEN_AT_OFFSET = 52;
 export const BLOCK_HEADER_BYTES = 60;
 
+/** What an encoder keeps for the next block. */
+const KEPT_BYTES_MAX = 128 * 1024;
+
 /** @param parts the frames, in pieces. */
 export function encodeBlock(header: BlockHeader, parts: readonly Uint8Array[]): Buffer {
-  const block = Buffer.allocUnsafe(BLOCK_HEADER_BYTES + header.framesBytes);
-  let at = BLOCK_HEADER_BYTES;
-  for (const part of parts) {
-    block.set(part, at);
-    at += part.length;
+  return new BlockEncoder().encode(header, parts);
+}
+
+/** Encodes one block after the other into the same memory. */
+export class BlockEncoder {
+  #buffer = Buffer.alloc(0);
+
+  /** Valid until the next call. */
+  encode(header: BlockHeader, parts: readonly Uint8Array[]): Buffer {
+    const block = this.#reserve(BLOCK_HEADER_BYTES + header.framesBytes);
+    let at = BLOCK_HEADER_BYTES;
+    for (const part of parts) {
+      block.set(part, at);
+      at += part.length;
+    }
+    writeHeader(block, header);
+    return block;
   }
+
+  #reserve(length: number): Buffer {
+    // One frame can be far larger than a block; that much is not kept.
+    if (length > KEPT_BYTES_MAX) return Buffer.allocUnsafeSlow(length);
+    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(KEPT_BYTES_MAX);
+    return this.#buffer.subarray(0, length);
+  }
+}
+
+function writeHeader(block: Buffer, header: BlockHeader): void {
   block.writeUInt32LE(BLOCK_MAGIC, MAGIC_OFFSET);
   block.writeUInt32LE(crc32(block.subarray(BLOCK_HEADER_BYTES)), FRAMES_CHECKSUM_OFFSET);
   block.writeUInt32LE(header.framesBytes, FRAMES_BYTES_OFFSET);
@@ -65,7 +90,6 @@ export function encodeBlock(header: BlockHeader, parts: readonly Uint8Array[]): 
   block.writeDoubleLE(header.openedAtMs, OPENED_AT_OFFSET);
   block.writeDoubleLE(header.writtenAtMs, WRITTEN_AT_OFFSET);
   block.writeUInt32LE(headerChecksum(block), HEADER_CHECKSUM_OFFSET);
-  return block;
 }
 
 /**

@@ -4,7 +4,7 @@
 
 import { statSync } from 'node:fs';
 import { assert } from '../assert.js';
-import { BLOCK_HEADER_BYTES, encodeBlock } from './block.js';
+import { BLOCK_HEADER_BYTES, BlockEncoder } from './block.js';
 import { BlockDeletes } from './block-deletes.js';
 import { blockOf } from './block-scan.js';
 import {
@@ -27,6 +27,7 @@ import { blockAt, TailLoader } from './load-tail.js';
 import { OldestBlocks } from './oldest-blocks.js';
 import type { PackedBlock } from './pack-runs.js';
 import { retentionFloor } from './retention-floor.js';
+import { Staging } from './staging.js';
 import { type BlockStart, blockKey, ID_MAX, startOfKey, streamKey } from './store-keys.js';
 import { type Need, StoreRoom } from './store-room.js';
 import { readAcked, stageAcked, writeAcked } from './store-subscribers.js';
@@ -57,6 +58,9 @@ export class LmdbLog implements EventLog {
   readonly #tails = new Map<LogId, StreamTail>();
   /** Living streams with something staged. */
   readonly #staged = new Set<LogId>();
+  /** The frames of what is staged. */
+  readonly #staging = new Staging();
+  readonly #encoder = new BlockEncoder();
   readonly #tombstones: Tombstones;
   readonly #blocks = new OldestBlocks();
   readonly #deletes: BlockDeletes;
@@ -118,7 +122,7 @@ export class LmdbLog implements EventLog {
     assert(!tail.record.closed, 'nothing is appended to a closed stream');
     const { firstSeq, lastSeq } = run;
     tail.head = lastSeq;
-    tail.runs.push({ firstSeq, lastSeq, frames: new Uint8Array(run.frames), writtenAtMs: nowMs });
+    tail.runs.push({ firstSeq, lastSeq, frames: this.#staging.copy(run.frames), writtenAtMs: nowMs });
     this.#staged.add(id);
   }
 
@@ -200,6 +204,7 @@ export class LmdbLog implements EventLog {
       this.#blocks.update(tail);
     }
     this.#staged.clear();
+    this.#staging.clear();
     this.#tombstones.settle();
     this.#deletes.settle(deleted);
   }
@@ -276,7 +281,7 @@ export class LmdbLog implements EventLog {
     writeAcked(this.#store, tail);
     for (const block of packed) {
       const parts = block.mergesLast ? [this.#lastFrames(tail), ...block.parts] : block.parts;
-      this.#store.blocks.putSync(blockKey(id, block), encodeBlock({ ...block, id }, parts));
+      this.#store.blocks.putSync(blockKey(id, block), this.#encoder.encode({ ...block, id }, parts));
     }
   }
 

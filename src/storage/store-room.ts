@@ -29,12 +29,14 @@ const PAGES_PER_PUT = 4;
 const PAGES_PER_DELETE = 1;
 /** Above all for the list of free pages, which is written anew. */
 const PAGES_PER_COMMIT = 256;
+/** So many more than a commit takes at most there are after a look, where the disk has room. */
+const PAGES_AHEAD = 2048;
 /** Kept back for commits that only delete. */
 const RESERVE_PAGES = 512;
 
 /** How much longer the file is made at a time, as a part of what it is, and within bounds. */
 const GROWTH = 1 / 16;
-const GROWTH_BYTES_MIN = 1024 * 1024;
+const GROWTH_BYTES_MIN = 16 * 1024 * 1024;
 const GROWTH_BYTES_MAX = 64 * 1024 * 1024;
 const ZEROS = Buffer.alloc(256 * 1024);
 
@@ -65,8 +67,11 @@ export class StoreRoom {
     if (this.#pageBytes === 0) this.#look();
     const pages = this.#pagesFor(need);
     const wanted = mayUseReserve ? pages : pages + RESERVE_PAGES;
-    if (this.#pagesLeft < wanted) this.#look();
-    if (this.#pagesLeft < wanted) this.#grow(wanted);
+    if (this.#pagesLeft < wanted) {
+      this.#look();
+      // With some to spare, for a look costs more than many a commit.
+      if (this.#pagesLeft < wanted + PAGES_AHEAD) this.#grow(wanted);
+    }
     if (this.#pagesLeft < wanted && !this.#fitsWithin(need, wanted)) {
       throw new LogError('full', `${this.#store.path} cannot grow: no space is left`);
     }
