@@ -9,9 +9,9 @@ const START_MS_MAX = 15_000;
 const STOP_MS_MAX = 10_000;
 const LOG_LINES_MAX = 20;
 const THIS_BUILD = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const FLAGS = '--port 0 --host 127.0.0.1 --threads 1 --memory 256MiB --log-level info'.split(' ');
+const FLAGS = '--port 0 --host 127.0.0.1 --memory 256MiB --log-level info'.split(' ');
 
-/** A broker of its own for the bench, with one edge. */
+/** A broker of its own for the bench. */
 export interface BrokerProcess {
   readonly pid: number;
   readonly port: number;

@@ -6,13 +6,15 @@ import { type BrokerProcess, startBroker } from './broker-process.js';
 /** How a broker is set up for what is measured with it. */
 export interface BrokerSetup {
   readonly name: string;
-  readonly isDurable: boolean;
-  readonly flags: readonly string[];
+  readonly isDurable?: boolean;
+  /** Edges, 1 unless said. */
+  readonly threads?: number;
+  readonly flags?: readonly string[];
 }
 
-export const IN_MEMORY: BrokerSetup = { name: 'in memory', isDurable: false, flags: [] };
+export const IN_MEMORY: BrokerSetup = { name: 'in memory' };
 
-export const DURABLE: BrokerSetup = { name: 'durable', isDurable: true, flags: [] };
+export const DURABLE: BrokerSetup = { name: 'durable', isDurable: true };
 
 /** All that a scenario publishes stays in the ring. */
 export const DURABLE_LARGE_RING: BrokerSetup = {
@@ -27,6 +29,13 @@ export const DURABLE_SMALL_RING: BrokerSetup = {
   isDurable: true,
   flags: ['--ring-bytes', '64KiB'],
 };
+
+/** Streams go when nobody uses them any more: a run leaves thousands behind. */
+export const SHORT_LIVED: BrokerSetup = { name: 'with short-lived streams', flags: ['--ttl-ms', '1s'] };
+
+export const TWO_EDGES: BrokerSetup = { name: 'with two edges', threads: 2 };
+
+export const FOUR_EDGES: BrokerSetup = { name: 'with four edges', threads: 4 };
 
 /** The brokers of one bench. Each setup has one that serves all rounds, started when it is first asked for. */
 export class Brokers {
@@ -49,8 +58,9 @@ export class Brokers {
   /** One that has served nobody yet; the caller stops it. */
   startFresh(setup: BrokerSetup): Promise<BrokerProcess> {
     const { mainFile, core } = this.#options;
-    const data = setup.isDurable ? ['--data-dir', this.#newDirectory()] : [];
-    return startBroker(mainFile, core, [...setup.flags, ...data]);
+    const { isDurable = false, threads = 1, flags = [] } = setup;
+    const data = isDurable ? ['--data-dir', this.#newDirectory()] : [];
+    return startBroker(mainFile, core, ['--threads', String(threads), ...flags, ...data]);
   }
 
   /** The last lines that each of them logged. */

@@ -12,10 +12,10 @@ const BINARY = fileURLToPath(new URL('./load', import.meta.url));
 const YIELDS = 19;
 
 /** `load.c` verifies before it prints; see its `usage()` for modes and options. */
-export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | HeldMode;
+export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | 'peer' | 'ask' | HeldMode;
 
 /** Those that go on until they are told to end. */
-export type HeldMode = 'idle' | 'storms';
+export type HeldMode = 'idle' | 'surge';
 
 /** Option names without the dashes: `{ 'duration-ms': 3000 }`. Undefined ones are left out. */
 export type LoadOptions = Readonly<Record<string, number | string | undefined>>;
@@ -103,8 +103,8 @@ function start(mode: LoadMode, options: LoadOptions): ChildProcessWithoutNullStr
   const args = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, String(value)],
   );
-  // The storms are there to be in the server's way, not in that of the load that is measured beside them.
-  const program = mode === 'storms' ? ['nice', '-n', String(YIELDS), BINARY] : [BINARY];
+  // The surge is there to be in the server's way, not in that of the load that is measured beside them.
+  const program = mode === 'surge' ? ['nice', '-n', String(YIELDS), BINARY] : [BINARY];
   return spawn(program[0] as string, [...program.slice(1), mode, ...args]);
 }
 

@@ -1,31 +1,19 @@
 import { writeFileSync } from 'node:fs';
 import { Brokers } from './brokers.js';
+import { drawChart } from './chart.js';
 import { chooseCores } from './cores.js';
 import { describeEnvironment } from './environment.js';
 import { compileLoadClient } from './load-client.js';
+import { formatMicro, runMicro } from './micro/run.js';
+import { RunningPeers } from './peers/running-peers.js';
+import { Progress } from './progress.js';
 import { type Result, resultOf } from './result.js';
-import { measureInRounds } from './rounds.js';
-import { durableBatches, durablePublish } from './scenarios/durable-publish.js';
-import { fanOutFromMany, fanOutFromOne } from './scenarios/fan-out.js';
-import { idle } from './scenarios/idle.js';
-import { liveInStorm } from './scenarios/live-in-storm.js';
-import { publish } from './scenarios/publish.js';
-import { replayFromLog } from './scenarios/replay.js';
-import type { Bench, Sample, Scenario } from './scenarios/scenario.js';
-import { storm } from './scenarios/storm.js';
+import { countMeasurements, measureInRounds } from './rounds.js';
+import { SCENARIOS, warmUp } from './scenarios/all.js';
+import { peerScenarios } from './scenarios/peers.js';
+import type { Bench, Scenario } from './scenarios/scenario.js';
 import { type Command, parseCommand, USAGE, UsageError } from './settings.js';
 import { formatTable } from './table.js';
-
-const DURABLE_SCENARIOS: readonly Scenario[] = [durablePublish, durableBatches, replayFromLog, liveInStorm];
-
-const SCENARIOS: readonly Scenario[] = [
-  fanOutFromOne,
-  fanOutFromMany,
-  storm,
-  publish,
-  ...DURABLE_SCENARIOS,
-  idle,
-];
 
 async function main(argv: readonly string[]): Promise<void> {
   const command = parseCommand(argv);
@@ -38,59 +26,54 @@ async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(`${loadClient}\n`);
     return;
   }
-  const result = await measure(command, chosenScenarios(command.only));
+  const result = await measure(command, chooseScenarios(command));
   if (command.jsonFile !== null) writeFileSync(command.jsonFile, `${JSON.stringify(result, null, 2)}\n`);
-  process.stdout.write(formatTable(result));
+  if (command.svgFile !== null) writeFileSync(command.svgFile, drawChart(result));
+  if (result.micro.length > 0) process.stdout.write(`${formatMicro(result.micro)}\n`);
+  if (result.scenarios.length > 0) process.stdout.write(formatTable(result));
 }
 
-function chosenScenarios(only: readonly string[]): readonly Scenario[] {
-  const unknown = only.filter((name) => !SCENARIOS.some((scenario) => scenario.name === name));
+function chooseScenarios({ only, peers, microOnly }: Command): readonly Scenario[] {
+  if (microOnly) return [];
+  const all = peers ? scenariosOfPeers() : SCENARIOS;
+  const unknown = only.filter((name) => !all.some((scenario) => scenario.name === name));
   if (unknown.length > 0) {
-    const names = SCENARIOS.map((scenario) => scenario.name).join(', ');
+    const names = all.map((scenario) => scenario.name).join(', ');
     throw new UsageError(`--only: ${unknown.join(', ')}, expected some of ${names}`);
   }
-  return only.length === 0 ? SCENARIOS : SCENARIOS.filter((scenario) => only.includes(scenario.name));
+  return only.length === 0 ? all : all.filter((scenario) => only.includes(scenario.name));
+}
+
+function scenariosOfPeers(): readonly Scenario[] {
+  const { scenarios, missing } = peerScenarios();
+  for (const what of missing) process.stderr.write(`left out, for it is not here: ${what}\n`);
+  return scenarios;
 }
 
 async function measure(command: Command, scenarios: readonly Scenario[]): Promise<Result> {
   const { settings } = command;
   const environment = describeEnvironment();
   const cores = chooseCores();
-  const brokers = new Brokers({
-    mainFile: command.brokerFile,
-    core: cores?.server ?? null,
-    dataParent: command.dataParent,
-  });
-  const bench: Bench = { settings, cores, brokers };
+  const core = cores?.server ?? null;
+  // Alone or with all the rest; whoever asks for some scenarios does not wait for it.
+  const micro = command.only.length > 0 || command.peers ? [] : runMicro(settings.microSeconds);
+  const brokers = new Brokers({ mainFile: command.brokerFile, core, dataParent: command.dataParent });
+  const peers = new RunningPeers(core);
+  const bench: Bench = { settings, cores, brokers, peers };
+  const progress = new Progress(countMeasurements(settings.runs, scenarios), process.stderr);
   try {
     await warmUp(bench, scenarios);
-    const measured = await measureInRounds(bench, scenarios, showProgress);
-    return resultOf(environment, settings, cores !== null, measured);
+    const measured = await measureInRounds(bench, scenarios, (scenario, { value }, round) =>
+      progress.measured(scenario, value, round),
+    );
+    return resultOf({ environment, settings, pinned: cores !== null, micro, measured });
   } catch (cause) {
     const message = `no result: ${(cause as Error).message}\nthe brokers' last lines:\n${brokers.logTails()}`;
     throw new Error(message, { cause });
   } finally {
-    await brokers.stop();
+    progress.end();
+    await Promise.all([brokers.stop(), peers.stop()]);
   }
-}
-
-/** The compiler inside Node is done with the hot paths before the first clock starts. */
-async function warmUp(bench: Bench, scenarios: readonly Scenario[]): Promise<void> {
-  if (bench.settings.warmUpMs === 0) return;
-  const settings = { ...bench.settings, durationMs: bench.settings.warmUpMs };
-  const isDurable = (scenario: Scenario) => DURABLE_SCENARIOS.includes(scenario);
-  const warming = [
-    ...(scenarios.every(isDurable) ? [] : [fanOutFromMany, storm]),
-    ...scenarios.filter(isDurable),
-  ];
-  for (const scenario of warming) await scenario.measure({ ...bench, settings });
-}
-
-const NAME_WIDTH = 18;
-
-function showProgress(scenario: Scenario, sample: Sample, round: number): void {
-  const value = Math.round(sample.value).toLocaleString('en');
-  process.stderr.write(`round ${round}  ${scenario.name.padEnd(NAME_WIDTH)}  ${value} ${scenario.unit}\n`);
 }
 
 function explain(error: unknown): number {

@@ -1,4 +1,5 @@
 import type { Environment } from './environment.js';
+import type { MicroResult } from './micro/run.js';
 import type { Measured } from './rounds.js';
 import type { Sample, Target } from './scenarios/scenario.js';
 import type { Settings } from './settings.js';
@@ -16,6 +17,7 @@ export type Verdict = 'pass' | 'miss' | '-';
 export interface Result {
   readonly environment: Environment;
   readonly settings: Settings & { readonly pinned: boolean };
+  readonly micro: readonly MicroResult[];
   readonly scenarios: readonly ScenarioResult[];
 }
 
@@ -40,15 +42,18 @@ export interface ScenarioResult {
   readonly samples: readonly Sample[];
 }
 
-export function resultOf(
-  environment: Environment,
-  settings: Settings,
-  pinned: boolean,
-  measured: readonly Measured[],
-): Result {
+export function resultOf(options: {
+  environment: Environment;
+  settings: Settings;
+  pinned: boolean;
+  micro: readonly MicroResult[];
+  measured: readonly Measured[];
+}): Result {
+  const { environment, settings, pinned, micro, measured } = options;
   return {
     environment,
     settings: { ...settings, pinned },
+    micro,
     scenarios: measured.map((one) => scenarioResultOf(one, settings.judged)),
   };
 }

@@ -51,6 +51,18 @@ export async function measureInRounds(
   return [...measured.values()];
 }
 
+/** How many measurements that takes. */
+export function countMeasurements(runs: number, scenarios: readonly Scenario[]): number {
+  let count = 0;
+  let last: Scenario | null = null;
+  for (const scenario of scenarios) {
+    const reference = referenceOf(scenario);
+    count += reference === null ? 1 : reference === last ? 2 : 3;
+    if (reference !== null) last = reference;
+  }
+  return runs * count;
+}
+
 function referenceOf({ target }: Scenario): Scenario | null {
   return target === null || target.kind === 'amount' ? null : target.of;
 }

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util';
 /** What is measured and how large. Counts unless the name ends in a unit. */
 export interface Settings {
   readonly runs: number;
+  /** For each micro case. */
+  readonly microSeconds: number;
   readonly durationMs: number;
   readonly warmUpMs: number;
   readonly subscribers: number;
@@ -10,6 +12,9 @@ export interface Settings {
   readonly stormEvents: number;
   readonly stormTimes: number;
   readonly idleSubscribers: number;
+  /** Those who read slowly beside the subscribers of a fan-out. */
+  readonly slowSubscribers: number;
+  readonly manyStreams: number;
   readonly durablePublishers: number;
   readonly batchEvents: number;
   /** Those who replay a log side by side, and how far they are behind. */
@@ -31,7 +36,11 @@ export interface Command {
   readonly settings: Settings;
   /** Names of scenarios; empty: all. */
   readonly only: readonly string[];
+  /** Beside what others offer, as far as it is installed, instead of the scenarios of ours. */
+  readonly peers: boolean;
+  readonly microOnly: boolean;
   readonly jsonFile: string | null;
+  readonly svgFile: string | null;
   /** The entry of the broker's build; null: of this checkout. */
   readonly brokerFile: string | null;
   /** Where durable brokers of the bench keep their data while it runs; null: the system's place for temporary files. */
@@ -42,6 +51,7 @@ export interface Command {
 
 const FULL: Settings = {
   runs: 5,
+  microSeconds: 1,
   durationMs: 3000,
   warmUpMs: 1000,
   subscribers: 500,
@@ -49,6 +59,8 @@ const FULL: Settings = {
   stormEvents: 1000,
   stormTimes: 5,
   idleSubscribers: 15_000,
+  slowSubscribers: 50,
+  manyStreams: 5000,
   durablePublishers: 64,
   batchEvents: 100,
   replaySubscribers: 200,
@@ -61,18 +73,21 @@ const FULL: Settings = {
   judged: true,
 };
 
-const QUICK: Settings = { ...FULL, runs: 3, durationMs: 1000, warmUpMs: 500 };
+const QUICK: Settings = { ...FULL, runs: 1, microSeconds: 0.2, durationMs: 800, warmUpMs: 500 };
 
 /** Proves in seconds that the bench works and the ids are right; its numbers mean nothing. */
 const SMOKE: Settings = {
   ...FULL,
   runs: 1,
+  microSeconds: 0.02,
   durationMs: 200,
   warmUpMs: 0,
   subscribers: 50,
   stormEvents: 200,
   stormTimes: 2,
   idleSubscribers: 200,
+  slowSubscribers: 5,
+  manyStreams: 100,
   durablePublishers: 8,
   replaySubscribers: 20,
   replayEvents: 3000,
@@ -82,7 +97,7 @@ const SMOKE: Settings = {
   judged: false,
 };
 
-const sizesOf = (s: Settings) => `${s.runs} rounds of ${s.durationMs / 1000} s`;
+const sizesOf = (s: Settings) => `${s.runs} round${s.runs === 1 ? '' : 's'} of ${s.durationMs / 1000} s`;
 
 export const USAGE = `usage: npm run bench [-- OPTION...]
 
@@ -91,6 +106,9 @@ export const USAGE = `usage: npm run bench [-- OPTION...]
   --runs N         rounds
   --seconds S      of each measurement
   --only A,B       only these scenarios
+  --peers          measure side by side with what others offer, as far as it is installed
+  --micro          only the micro suites: pieces of the hot path, without sockets
+  --svg FILE       draw the rates as a chart
   --json FILE      write everything that was measured
   --broker FILE    measure another build of the broker (its main.js)
   --data DIR       put the durable brokers' data there; the disk decides what a commit takes
@@ -114,7 +132,10 @@ export function parseCommand(argv: readonly string[]): Command {
   return {
     settings,
     only: values.only?.split(',') ?? [],
+    peers: values.peers ?? false,
+    microOnly: values.micro ?? false,
     jsonFile: values.json ?? null,
+    svgFile: values.svg ?? null,
     brokerFile: values.broker ?? null,
     dataParent: values.data ?? null,
     compileOnly: values.compile ?? false,
@@ -132,7 +153,10 @@ function parseOptions(argv: readonly string[]) {
         runs: { type: 'string' },
         seconds: { type: 'string' },
         only: { type: 'string' },
+        peers: { type: 'boolean' },
+        micro: { type: 'boolean' },
         json: { type: 'string' },
+        svg: { type: 'string' },
         broker: { type: 'string' },
         data: { type: 'string' },
         compile: { type: 'boolean' },

@@ -42,6 +42,8 @@ enum {
   TURN_EVENTS = 512,
   TURN_MS = 100,
   UNPRIMED_MAX = 128, /* below any listen backlog: setting up must not run into SYN retransmission */
+  SLOW_MS = 20,
+  SLOW_BYTES = 2048, /* what a slow reader takes every SLOW_MS */
   STALL_MS = 30 * 1000,
   SETTLE_MS = 100,
   PORTS_PER_ADDRESS = 20 * 1000,
@@ -50,12 +52,14 @@ enum {
 
 static struct {
   const char *stream;
-  long port, server_pid, cpu, sender_cpu;
-  long subscribers, publishers, events, event_bytes, batch, duration_ms, times, rate;
+  const char *publish_path, *subscribe_path;     /* of a peer */
+  const char *preface, *request, *answer_prefix; /* of `ask` */
+  long port, server_pid, cpu, sender_cpu, msgpack;
+  long streams, subscribers, slow, publishers, events, event_bytes, batch, duration_ms, times, rate, spread_ms, answer_lines;
 } options = {
-    .stream = "bench", .cpu = -1, .sender_cpu = -1, .subscribers = 500, .publishers = 1, .events = 1000,
+    .stream = "bench", .cpu = -1, .sender_cpu = -1, .streams = 1, .subscribers = 500, .publishers = 1, .events = 1000,
     .event_bytes = 100, .batch = 1, .duration_ms = 3000, .times = 1,
-    .rate = 100,
+    .rate = 100, .spread_ms = 2000,
 };
 
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
@@ -217,12 +221,19 @@ struct request {
   size_t length;
 };
 
-enum role { SUBSCRIBER, PUBLISHER, READER };
+struct stream {
+  struct cursor start; /* where its subscribers must start; the first one decides if no epoch is set */
+  struct cursor acked;
+  struct request subscribe, publish;
+};
+
+enum role { SUBSCRIBER, SLOW, PUBLISHER, READER, PEER_SUBSCRIBER, ASKER };
 enum phase { HEAD, PRIMING, EVENTS, ANSWER_BODY };
 
 struct connection {
   enum role role;
   enum phase phase;
+  struct stream *stream; /* of a publisher: the one that it publishes to now */
   int fd;
   int index;
   const struct request *request;
@@ -244,8 +255,15 @@ struct connection {
   u64 asked_after_seq;
   struct cursor answer;
 
+  /* Of a peer. */
+  u64 published;       /* by this publisher */
+  struct request own;  /* what it sends: each is another */
+  u64 *received;       /* by this subscriber, of each publisher */
+  u64 received_in_all;
+  long answer_lines;   /* of an asker, that have come */
+
   struct line http;   /* of the head, or a chunk's size */
-  struct line stream; /* before the first event; apart from `http`, for a chunk may end within such a line */
+  struct line text; /* before the first event; apart from `http`, for a chunk may end within such a line */
 };
 
 static struct {
@@ -255,17 +273,16 @@ static struct {
   char *frame_tail;
   size_t frame_tail_length;
 
+  struct stream *streams;
   struct connection *subscribers;
+  struct connection *slow;
   struct connection *publishers;
   long primed, ended;
-  struct cursor start; /* where every subscriber must start; the first one decides if no epoch is set */
-  u64 target_seq;
-  long caught_up; /* subscribers[0..caught_up) have reached target_seq */
+  long caught_up; /* subscribers[0..caught_up) have all that was acknowledged */
+  u64 slow_read_ns;
 
-  struct request publish;
   long asking; /* publishers whose answer is outstanding */
   u64 publishes, publishes_max, publish_until_ns;
-  struct cursor acked;
 } load;
 
 struct delivery {
@@ -279,7 +296,7 @@ struct delivery {
  */
 static struct {
   u64 events; /* 0: no open loop */
-  u64 *due_ns; /* of the events after load.start, in the order of their seqs */
+  u64 *due_ns; /* of the events after the stream's start, in the order of their seqs */
   struct delivery *deliveries;
   u64 delivery_count;
   u64 received_ns; /* of what is being read */
@@ -287,10 +304,43 @@ static struct {
   long idle_count;
 } open_loop;
 
+/*
+ * Peers have ids of their own kind, or none, so what they deliver is verified by its data: publisher, number and
+ * when it was due, then padding. Of each publisher a subscriber must get 0, 1, 2 and so on.
+ */
+#define PEER_DATA "%04d %010llu %020llu "
+enum { PEER_DATA_BYTES = 4 + 1 + 10 + 1 + 20 + 1 };
+
+static bool is_peer(void) { return options.publish_path != NULL; }
+
+static void write_peer_data(struct connection *c) {
+  char data[PEER_DATA_BYTES + 1];
+  snprintf(data, sizeof data, PEER_DATA, c->index, c->published++, c->due_ns);
+  memcpy(c->own.bytes + c->own.length - (size_t)options.event_bytes, data, PEER_DATA_BYTES);
+}
+
+static void take_peer_line(struct connection *c, const char *text) {
+  const char *data = field_value(text, "data:");
+  int publisher;
+  u64 number, due_ns;
+  if (!data) return;
+  if (sscanf(data, "%d %llu %llu", &publisher, &number, &due_ns) != 3 || publisher >= options.publishers ||
+      strlen(data) != (size_t)options.event_bytes) {
+    fail("subscriber %d: foreign data: \"%s\"", c->index, text);
+  }
+  if (number != c->received[publisher]) {
+    fail("subscriber %d: %s: expected %llu of publisher %d, got %llu", c->index,
+         number > c->received[publisher] ? "gap" : "duplicate", c->received[publisher], publisher, number);
+  }
+  c->received[publisher]++;
+  c->received_in_all++;
+  record_latency(&delivery_latencies, open_loop.received_ns - due_ns);
+}
+
 /* Contract 4.3: the frame after `seq`, as the broker must send it. */
 static void write_frame(struct connection *c) {
   char id[ID_LINE_BYTES];
-  int length = snprintf(id, sizeof id, "id: %s.%llu\n", load.start.epoch, c->seq + 1);
+  int length = snprintf(id, sizeof id, "id: %s.%llu\n", c->stream->start.epoch, c->seq + 1);
   c->id_length = (uint32_t)length;
   c->frame_length = c->id_length + (uint32_t)load.frame_tail_length;
   memcpy(mempcpy(c->frame, id, c->id_length), load.frame_tail, load.frame_tail_length);
@@ -330,11 +380,11 @@ static void fail_frame(const struct connection *c, const char *bytes, size_t cou
   const char *id = strchr(seen, '\n') ? field_value(seen, "id:") : NULL;
   if (id && parse_cursor(id, &got) && got.seq != expected) {
     const char *fault = got.seq > expected ? "gap" : "duplicate";
-    fail("subscriber %d: %s: expected %s.%llu, got %s.%llu", c->index, fault, load.start.epoch, expected,
-         got.epoch, got.seq);
+    fail("subscriber %d: %s: expected %s.%llu, got %s.%llu", c->index, fault, c->stream->start.epoch,
+         expected, got.epoch, got.seq);
   }
   fail("subscriber %d: byte %u of the frame of %s.%llu is wrong: \"%.*s\"", c->index, c->matched,
-       load.start.epoch, expected, (int)smaller(count, 80), bytes);
+       c->stream->start.epoch, expected, (int)smaller(count, 80), bytes);
 }
 
 /* Hot: a few nanoseconds a frame. */
@@ -361,10 +411,11 @@ static void match_events(struct connection *c, const char *bytes, size_t count) 
 
 /* Contract 4.2: the priming frame names the position, so it decides which event must be the first. */
 static void start_events(struct connection *c) {
-  if (load.start.epoch[0] == '\0') load.start = c->start;
-  if (strcmp(c->start.epoch, load.start.epoch) != 0 || c->start.seq != load.start.seq) {
-    fail("subscriber %d: starts at %s.%llu, expected %s.%llu", c->index, c->start.epoch,
-         c->start.seq, load.start.epoch, load.start.seq);
+  struct cursor *start = &c->stream->start;
+  if (start->epoch[0] == '\0') *start = c->start;
+  if (strcmp(c->start.epoch, start->epoch) != 0 || c->start.seq != start->seq) {
+    fail("subscriber %d: starts at %s.%llu, expected %s.%llu", c->index, c->start.epoch, c->start.seq,
+         start->epoch, start->seq);
   }
   c->seq = c->start.seq;
   c->frame = allocate(ID_LINE_BYTES + load.frame_tail_length, 1);
@@ -375,7 +426,7 @@ static void start_events(struct connection *c) {
 
 static void take_priming(struct connection *c, const char **bytes, size_t *count) {
   const char *text;
-  while (c->phase == PRIMING && (text = take_line(&c->stream, bytes, count))) {
+  while (c->phase == PRIMING && (text = take_line(&c->text, bytes, count))) {
     const char *id = field_value(text, "id:");
     if (id && !parse_cursor(id, &c->start)) fail("subscriber %d: unreadable: \"%s\"", c->index, text);
     if (field_value(text, "data:") || field_value(text, "event:")) {
@@ -386,6 +437,10 @@ static void take_priming(struct connection *c, const char **bytes, size_t *count
 }
 
 static void take_stream(struct connection *c, const char *bytes, size_t count) {
+  if (c->role == PEER_SUBSCRIBER) {
+    for (const char *text; (text = take_line(&c->text, &bytes, &count));) take_peer_line(c, text);
+    return;
+  }
   if (c->phase == PRIMING) take_priming(c, &bytes, &count);
   if (c->phase == EVENTS) match_events(c, bytes, count);
 }
@@ -408,6 +463,7 @@ static void take_subscriber_bytes(struct connection *c, const char *bytes, size_
     if (field_value(text, "transfer-encoding: chunked")) c->chunked = true;
     if (*text != '\0') continue;
     if (!c->chunked) fail("subscriber %d: the answer is not chunked", c->index);
+    if (c->role == PEER_SUBSCRIBER) load.primed++;
     c->phase = PRIMING;
   }
   while (count > 0) {
@@ -434,37 +490,42 @@ static void send_request(struct connection *c) {
 }
 
 static void publish(struct connection *c, u64 due_ns) {
-  load.publishes++;
+  c->stream = &load.streams[load.publishes++ % (u64)options.streams];
   load.asking++;
-  c->asked_after_seq = load.acked.seq;
+  c->asked_after_seq = c->stream->acked.seq;
   c->due_ns = due_ns;
-  c->request = &load.publish;
+  c->request = c->own.bytes ? &c->own : &c->stream->publish;
+  if (is_peer()) write_peer_data(c);
   c->sent = 0;
   send_request(c);
 }
 
 static void note_publish(struct connection *c) {
-  u64 index = c->answer.seq - load.start.seq - 1;
+  u64 index = c->answer.seq - c->stream->start.seq - 1;
   if (index >= open_loop.events) fail("publisher %d: acknowledged seq %llu", c->index, c->answer.seq);
   open_loop.due_ns[index] = c->due_ns;
-  open_loop.idle[open_loop.idle_count++] = c;
+}
+
+/* I6: what was acknowledged before this publish began has smaller seqs than all of its events. */
+static void check_acknowledgement(struct connection *c) {
+  if (c->answer.epoch[0] == '\0') fail("publisher %d: the answer has no Gapless-Cursor", c->index);
+  if (c->answer.seq < c->asked_after_seq + (u64)options.batch) {
+    fail("publisher %d: acknowledged up to seq %llu after %llu was", c->index, c->answer.seq,
+         c->asked_after_seq);
+  }
+  struct cursor *acked = &c->stream->acked;
+  bool is_first = acked->epoch[0] == '\0';
+  if (!is_first && strcmp(c->answer.epoch, acked->epoch) != 0) fail("the stream's epoch has changed");
+  if (c->answer.seq > acked->seq) *acked = c->answer;
+  if (open_loop.events > 0) note_publish(c);
 }
 
 static void take_answer(struct connection *c) {
   u64 now = now_ns();
   record_latency(&publish_latencies, now - c->due_ns);
   load.asking--;
-
-  /* I6: what was acknowledged before this publish began has smaller seqs than all of its events. */
-  if (c->answer.epoch[0] == '\0') fail("publisher %d: the answer has no Gapless-Cursor", c->index);
-  if (c->answer.seq < c->asked_after_seq + (u64)options.batch) {
-    fail("publisher %d: acknowledged up to seq %llu after %llu was", c->index, c->answer.seq,
-         c->asked_after_seq);
-  }
-  bool is_first = load.acked.epoch[0] == '\0';
-  if (!is_first && strcmp(c->answer.epoch, load.acked.epoch) != 0) fail("the stream's epoch has changed");
-  if (c->answer.seq > load.acked.seq) load.acked = c->answer;
-  if (open_loop.events > 0) note_publish(c);
+  if (c->own.bytes == NULL) check_acknowledgement(c);
+  if (open_loop.events > 0) open_loop.idle[open_loop.idle_count++] = c;
   c->answer.epoch[0] = '\0';
   c->phase = HEAD;
   if (now < load.publish_until_ns && load.publishes < load.publishes_max) publish(c, now);
@@ -478,7 +539,7 @@ static void take_answer_head(struct connection *c, const char *text, const char 
     c->body_left = strtoul(value, NULL, 10);
   } else if ((value = field_value(text, "gapless-cursor:"))) {
     if (!parse_cursor(value, &c->answer)) fail("publisher %d: unreadable: \"%s\"", c->index, text);
-  } else if (field_value(text, "HTTP/") && !field_value(text, "HTTP/1.1 200 ")) {
+  } else if (field_value(text, "HTTP/") && !field_value(text, "HTTP/1.1 20")) {
     fail("publisher %d: %s\n%.*s", c->index, text, (int)rest_length, rest);
   }
 }
@@ -499,10 +560,28 @@ static void take_publisher_bytes(struct connection *c, const char *bytes, size_t
   }
 }
 
+/* The answer to a request of `ask` is so many lines, the first with a prefix. */
+static void take_asker_bytes(struct connection *c, const char *bytes, size_t count) {
+  for (const char *text; (text = take_line(&c->http, &bytes, &count));) {
+    if (c->request == NULL || c->sent < c->request->length || load.asking == 0) continue; /* a greeting */
+    if (c->answer_lines == 0 && strncmp(text, options.answer_prefix, strlen(options.answer_prefix)) != 0) {
+      if (strcmp(text, "+OK") == 0 || strcmp(text, "PING") == 0) continue;
+      fail("asker %d: unexpected answer: \"%s\"", c->index, text);
+    }
+    if (strstr(text, "\"error\"")) fail("asker %d: refused: %s", c->index, text);
+    if (++c->answer_lines < options.answer_lines) continue;
+    c->answer_lines = 0;
+    take_answer(c);
+  }
+}
+
 static void take_bytes(struct connection *c, const char *bytes, size_t count) {
   switch (c->role) {
-    case SUBSCRIBER: take_subscriber_bytes(c, bytes, count); break;
+    case SUBSCRIBER:
+    case SLOW: take_subscriber_bytes(c, bytes, count); break;
     case PUBLISHER: take_publisher_bytes(c, bytes, count); break;
+    case PEER_SUBSCRIBER: take_subscriber_bytes(c, bytes, count); break;
+    case ASKER: take_asker_bytes(c, bytes, count); break;
     case READER: break;
   }
 }
@@ -515,13 +594,27 @@ static void receive(struct connection *c, bool at_end) {
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) fail("connection %d to 127.0.0.1:%ld: %s", c->index, options.port, strerror(errno));
     load.received_bytes += (u64)count;
-    if (open_loop.events > 0) open_loop.received_ns = now_ns();
+    if (open_loop.events > 0 || c->role == PEER_SUBSCRIBER) open_loop.received_ns = now_ns();
     take_bytes(c, load.receive_buffer, (size_t)count);
   } while (count == RECEIVE_BYTES || (at_end && count > 0));
   if (!at_end) return;
   if (c->role != READER) fail("the server closed connection %d", c->index);
   load.ended++;
   epoll_ctl(load.epoll, EPOLL_CTL_DEL, c->fd, NULL);
+}
+
+/* A little at a time, whether more is there or not. */
+static void read_slowly(void) {
+  u64 now = now_ns();
+  if (now < load.slow_read_ns + (u64)SLOW_MS * 1000000u) return;
+  load.slow_read_ns = now;
+  for (long i = 0; i < options.slow; i++) {
+    struct connection *c = &load.slow[i];
+    ssize_t count = recv(c->fd, load.receive_buffer, SLOW_BYTES, 0);
+    if (count < 0 && errno == EAGAIN) continue;
+    if (count <= 0) fail("slow subscriber %d: the connection ended", c->index);
+    take_bytes(c, load.receive_buffer, (size_t)count);
+  }
 }
 
 static void turn(int timeout_ms) {
@@ -532,8 +625,10 @@ static void turn(int timeout_ms) {
     struct connection *c = events[i].data.ptr;
     uint32_t ready = events[i].events;
     if (ready & EPOLLOUT) send_request(c);
+    if (c->role == SLOW) continue;
     if (ready & ~(uint32_t)EPOLLOUT) receive(c, ready & (EPOLLRDHUP | EPOLLHUP | EPOLLERR));
   }
+  if (load.slow) read_slowly();
 }
 
 /* `expected_ms` is what it may rightly take until `done`; what stalls for longer than that ends the run. */
@@ -560,14 +655,19 @@ static void set_option(int fd, int level, int name, const void *value, socklen_t
 }
 
 /*
- * `request`, if any, is sent as soon as the connection stands: on loopback, at once. That a connection is
+ * A subscriber's request is sent as soon as the connection stands: on loopback, at once. That a connection is
  * refused shows at its first event.
  */
-static void open_connection(struct connection *c, enum role role, int index, const struct request *request) {
+static void open_connection(struct connection *c, enum role role, int index, struct stream *stream) {
   const int on = 1;
-  *c = (struct connection){.role = role, .index = index, .request = request};
+  *c = (struct connection){.role = role, .index = index, .stream = stream};
+  if (role == SUBSCRIBER || role == SLOW || role == PEER_SUBSCRIBER) c->request = &stream->subscribe;
   c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (c->fd < 0) fail("cannot open socket %d: %s", index, strerror(errno));
+  if (role == SLOW) {
+    const int bytes = SLOW_BYTES; /* or the kernel would hold what it has not read */
+    set_option(c->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  }
   if (index >= PORTS_PER_ADDRESS) {
     struct sockaddr_in source = loopback(INADDR_LOOPBACK + (uint32_t)(index / PORTS_PER_ADDRESS), 0);
     set_option(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
@@ -592,27 +692,40 @@ static void close_connections(struct connection *connections, long count) {
   }
 }
 
+static bool has_all(const struct connection *c) {
+  return is_peer() ? c->received_in_all >= load.publishes : c->seq >= c->stream->acked.seq;
+}
+static bool all_slow_primed(void) { return load.primed == options.subscribers + options.slow; }
 static bool all_subscribers_primed(void) { return load.primed == options.subscribers; }
 static bool all_answered(void) { return load.asking == 0; }
 static bool all_readers_ended(void) { return load.ended == options.subscribers; }
 
 static bool all_caught_up(void) {
-  while (load.caught_up < options.subscribers && load.subscribers[load.caught_up].seq >= load.target_seq) {
-    load.caught_up++;
-  }
+  while (load.caught_up < options.subscribers && has_all(&load.subscribers[load.caught_up])) load.caught_up++;
   return load.caught_up == options.subscribers;
 }
 
+static struct stream *stream_of(int subscriber) { return &load.streams[subscriber % options.streams]; }
+
+/* Names in a row, where there are several: NAME-0, NAME-1 and so on. */
+static void name_stream(char *name, long index) {
+  if (options.streams == 1) snprintf(name, LINE_BYTES, "%s", options.stream);
+  else snprintf(name, LINE_BYTES, "%s-%ld", options.stream, index);
+}
+
 /* `cursor` is a line of the head that gives the position, or empty. */
-static struct request subscribe_request(const char *query, const char *cursor) {
-  struct request request;
-  int length = asprintf(&request.bytes,
-                        "GET /v1/streams/%s%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\n"
-                        "Accept: text/event-stream\r\n%s\r\n",
-                        options.stream, query, options.port, cursor);
-  if (length < 0) fail("no memory");
-  request.length = (size_t)length;
-  return request;
+static void prepare_subscribe(const char *query, const char *cursor) {
+  for (long i = 0; i < options.streams; i++) {
+    char name[LINE_BYTES];
+    name_stream(name, i);
+    struct request *request = &load.streams[i].subscribe;
+    int length = asprintf(&request->bytes,
+                          "GET /v1/streams/%s%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\n"
+                          "Accept: text/event-stream\r\n%s\r\n",
+                          name, query, options.port, cursor);
+    if (length < 0) fail("no memory");
+    request->length = (size_t)length;
+  }
 }
 
 static void fill_payload(char *bytes) {
@@ -632,26 +745,55 @@ static void prepare_frame_tail(void) {
   load.frame_tail_length = length;
 }
 
-/* One event as text, or a batch of them as NDJSON (contract 3.1). */
-static void prepare_publish(void) {
-  size_t line = (size_t)options.event_bytes + (options.batch > 1);
-  size_t body = line * (size_t)options.batch;
-  const char *type = options.batch > 1 ? "application/x-ndjson" : "text/plain";
-  char *head;
-  int length = asprintf(&head,
-                        "POST /v1/streams/%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Type: %s\r\n"
-                        "Content-Length: %zu\r\n\r\n",
-                        options.stream, options.port, type, body);
-  if (length < 0) fail("no memory");
-  load.publish.length = (size_t)length + body;
-  load.publish.bytes = allocate(load.publish.length, 1);
-  memcpy(load.publish.bytes, head, (size_t)length);
-  free(head);
+static size_t put_msgpack(char *body) {
+  static const char entry[] = "\x81\xa4" "data\xda"; /* a map of one, the key, and a str 16 */
+  size_t at = 0;
+  body[at++] = '\xdc'; /* array 16 */
+  body[at++] = (char)(options.batch >> 8);
+  body[at++] = (char)options.batch;
   for (long i = 0; i < options.batch; i++) {
-    char *event = load.publish.bytes + length + line * (size_t)i;
+    memcpy(body + at, entry, sizeof entry - 1);
+    at += sizeof entry - 1;
+    body[at++] = (char)(options.event_bytes >> 8);
+    body[at++] = (char)options.event_bytes;
+    fill_payload(body + at);
+    at += (size_t)options.event_bytes;
+  }
+  return at;
+}
+
+static size_t put_lines(char *body) {
+  size_t line = (size_t)options.event_bytes + (options.batch > 1);
+  for (long i = 0; i < options.batch; i++) {
+    char *event = body + line * (size_t)i;
     fill_payload(event);
     if (options.batch > 1) event[line - 1] = '\n';
   }
+  return line * (size_t)options.batch;
+}
+
+/* One event as text, or a batch of them as NDJSON or MessagePack (contract 3.1). */
+static void prepare_publish(void) {
+  const char *type = options.msgpack     ? "application/msgpack"
+                     : options.batch > 1 ? "application/x-ndjson"
+                                         : "text/plain";
+  char *body = allocate((size_t)options.batch, (size_t)options.event_bytes + 16);
+  size_t body_length = options.msgpack ? put_msgpack(body) : put_lines(body);
+  for (long i = 0; i < options.streams; i++) {
+    char name[LINE_BYTES], *head;
+    name_stream(name, i);
+    int length = asprintf(&head,
+                          "POST /v1/streams/%s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Type: %s\r\n"
+                          "Content-Length: %zu\r\n\r\n",
+                          name, options.port, type, body_length);
+    if (length < 0) fail("no memory");
+    struct request *request = &load.streams[i].publish;
+    request->length = (size_t)length + body_length;
+    request->bytes = allocate(request->length, 1);
+    memcpy(mempcpy(request->bytes, head, (size_t)length), body, body_length);
+    free(head);
+  }
+  free(body);
 }
 
 static void open_publishers(void) {
@@ -676,7 +818,8 @@ static void publish_all(long duration_ms, u64 publishes_max) {
 
 static u64 published_events(void) { return load.publishes * (u64)options.batch; }
 
-static void open_subscribers_gently(const struct request *request) {
+static void open_subscribers_gently(void) {
+  prepare_subscribe("?cursor=latest", "");
   load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
   for (int i = 0; i < options.subscribers; i++) {
     u64 deadline_ns = after_ms(STALL_MS);
@@ -684,9 +827,13 @@ static void open_subscribers_gently(const struct request *request) {
       turn(TURN_MS);
       if (now_ns() > deadline_ns) fail("subscribing: stuck at %ld of %d", load.primed, i);
     }
-    open_connection(&load.subscribers[i], SUBSCRIBER, i, request);
+    open_connection(&load.subscribers[i], SUBSCRIBER, i, stream_of(i));
   }
   turn_until(all_subscribers_primed, 0, "subscribing");
+  if (options.slow == 0) return;
+  load.slow = allocate((size_t)options.slow, sizeof *load.slow);
+  for (int i = 0; i < options.slow; i++) open_connection(&load.slow[i], SLOW, i, stream_of(i));
+  turn_until(all_slow_primed, 0, "subscribing slowly");
 }
 
 static void print_publishing(void) {
@@ -746,27 +893,28 @@ static void run_publish(void) {
 }
 
 static void check_deliveries(u64 deliveries) {
-  if (deliveries == published_events() * (u64)options.subscribers) return;
-  fail("%llu deliveries of %llu events to %ld subscribers", deliveries, published_events(), options.subscribers);
+  u64 expected = 0;
+  for (int i = 0; i < options.subscribers; i++) expected += stream_of(i)->acked.seq - stream_of(i)->start.seq;
+  if (deliveries == expected) return;
+  fail("%llu deliveries instead of %llu, of %llu events", deliveries, expected, published_events());
 }
 
 static void run_fanout(void) {
-  struct request request = subscribe_request("?cursor=latest", "");
-  open_subscribers_gently(&request);
+  open_subscribers_gently();
   open_publishers();
   load.received_bytes = 0;
 
   begin_window();
   publish_all(options.duration_ms, UINT64_MAX);
-  load.target_seq = load.acked.seq;
   turn_until(all_caught_up, 0, "waiting for the last deliveries");
   end_window();
   settle();
 
   u64 deliveries = 0;
-  for (long i = 0; i < options.subscribers; i++) deliveries += load.subscribers[i].seq - load.start.seq;
+  for (long i = 0; i < options.subscribers; i++) deliveries += load.subscribers[i].seq - stream_of((int)i)->start.seq;
   check_deliveries(deliveries);
   close_connections(load.subscribers, options.subscribers);
+  close_connections(load.slow, options.slow);
   close_connections(load.publishers, options.publishers);
   print_window("fanout");
   print_publishing();
@@ -785,16 +933,14 @@ static void begin_open_loop(void) {
 
 /* How long after it was due an event reaches a subscriber. */
 static void run_latency(void) {
-  struct request request = subscribe_request("?cursor=latest", "");
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  open_subscribers_gently(&request);
+  open_subscribers_gently();
   open_publishers();
   begin_open_loop();
   load.received_bytes = 0;
 
   begin_window();
   publish_on_time();
-  load.target_seq = load.acked.seq;
   turn_until(all_caught_up, 0, "waiting for the last deliveries");
   end_window();
   settle();
@@ -802,7 +948,7 @@ static void run_latency(void) {
   check_deliveries(open_loop.delivery_count);
   for (u64 i = 0; i < open_loop.delivery_count; i++) {
     const struct delivery *delivery = &open_loop.deliveries[i];
-    record_latency(&delivery_latencies, delivery->at_ns - open_loop.due_ns[delivery->seq - load.start.seq - 1]);
+    record_latency(&delivery_latencies, delivery->at_ns - open_loop.due_ns[delivery->seq - load.streams[0].start.seq - 1]);
   }
   close_connections(load.subscribers, options.subscribers);
   close_connections(load.publishers, options.publishers);
@@ -814,36 +960,133 @@ static void run_latency(void) {
          latency_us(&delivery_latencies, 100));
 }
 
-static bool storms_are_over(void) {
-  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-  return poll(&input, 1, 0) > 0;
+static void prepare_peer(void) {
+  struct request *request = &load.streams->subscribe;
+  int length = asprintf(&request->bytes,
+                        "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nAccept: text/event-stream\r\n\r\n",
+                        options.subscribe_path, options.port);
+  if (length < 0) fail("no memory");
+  request->length = (size_t)length;
 }
 
-static bool caught_up_or_over(void) { return all_caught_up() || storms_are_over(); }
+static void open_peer_publisher(struct connection *c, int index) {
+  open_connection(c, PUBLISHER, index, NULL);
+  char *head;
+  int length = asprintf(&head,
+                        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%ld\r\nContent-Type: text/plain\r\n"
+                        "Content-Length: %ld\r\n\r\n",
+                        options.publish_path, options.port, options.event_bytes);
+  if (length < 0) fail("no memory");
+  c->own.length = (size_t)length + (size_t)options.event_bytes;
+  c->own.bytes = allocate(c->own.length, 1);
+  memcpy(c->own.bytes, head, (size_t)length);
+  fill_payload(c->own.bytes + length);
+  free(head);
+}
+
+/* A fan-out of any server that publishes by POST and delivers by SSE, in a closed loop, or with --rate an open one. */
+static void run_peer(void) {
+  const int on = 1;
+  if (!is_peer() || !options.subscribe_path) fail("needed: --publish-path and --subscribe-path");
+  if (options.event_bytes < PEER_DATA_BYTES) fail("--event-bytes: at least %d", PEER_DATA_BYTES);
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  prepare_peer();
+  load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
+  for (int i = 0; i < options.subscribers; i++) {
+    struct connection *c = &load.subscribers[i];
+    while (i - load.primed >= UNPRIMED_MAX) turn(TURN_MS);
+    open_connection(c, PEER_SUBSCRIBER, i, load.streams);
+    c->received = allocate((size_t)options.publishers, sizeof *c->received);
+  }
+  turn_until(all_subscribers_primed, 0, "subscribing");
+  load.publishers = allocate((size_t)options.publishers, sizeof *load.publishers);
+  for (int i = 0; i < options.publishers; i++) {
+    open_peer_publisher(&load.publishers[i], i);
+    set_option(load.publishers[i].fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  settle(); /* not every server that has sent the head delivers by then */
+  load.received_bytes = 0;
+  if (options.rate > 0) begin_open_loop();
+
+  begin_window();
+  if (options.rate > 0) publish_on_time();
+  else publish_all(options.duration_ms, UINT64_MAX);
+  turn_until(all_caught_up, 0, "waiting for the last deliveries");
+  end_window();
+  settle();
+
+  u64 deliveries = 0;
+  for (long i = 0; i < options.subscribers; i++) deliveries += load.subscribers[i].received_in_all;
+  if (deliveries != load.publishes * (u64)options.subscribers) fail("%llu deliveries are too many", deliveries);
+  close_connections(load.subscribers, options.subscribers);
+  close_connections(load.publishers, options.publishers);
+  print_window("peer");
+  print_publishing();
+  print_deliveries(deliveries);
+  printf(",\"deliveryP50Us\":%.1f,\"deliveryP99Us\":%.1f}\n", latency_us(&delivery_latencies, 50),
+         latency_us(&delivery_latencies, 99));
+}
+
+/* "@@@@" in it becomes the number of the connection. */
+static struct request request_of(const char *template, int index) {
+  struct request request = {.length = strlen(template), .bytes = strdup(template)};
+  char number[16];
+  snprintf(number, sizeof number, "%04d", index);
+  for (char *at = request.bytes; (at = strstr(at, "@@@@"));) memcpy(at, number, 4);
+  return request;
+}
+
+/* Publishers of any protocol with an answer of lines to each request, in a closed loop. */
+static void run_ask(void) {
+  const int on = 1;
+  if (!options.request || !options.answer_prefix) fail("needed: --request and --answer-prefix");
+  load.publishers = allocate((size_t)options.publishers, sizeof *load.publishers);
+  for (int i = 0; i < options.publishers; i++) {
+    struct connection *c = &load.publishers[i];
+    open_connection(c, ASKER, i, NULL);
+    set_option(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (options.preface) {
+      struct request preface = request_of(options.preface, i);
+      c->request = &preface;
+      settle();
+      send_request(c);
+      c->request = NULL;
+    }
+    c->own = request_of(options.request, i);
+  }
+  settle();
+  begin_window();
+  publish_all(options.duration_ms, UINT64_MAX);
+  end_window();
+  close_connections(load.publishers, options.publishers);
+  print_window("ask");
+  print_publishing();
+  puts("}");
+}
 
 /* The clock runs from the first connect to the last byte. */
-static void storm_once(const struct request *request, bool (*done)(void)) {
+static void storm_once(void) {
   load.caught_up = 0;
   begin_window();
-  for (int i = 0; i < options.subscribers; i++) open_connection(&load.subscribers[i], SUBSCRIBER, i, request);
-  turn_until(done, 0, "catching up");
+  for (int i = 0; i < options.subscribers; i++) open_connection(&load.subscribers[i], SUBSCRIBER, i, stream_of(i));
+  turn_until(all_caught_up, 0, "catching up");
   end_window();
 }
 
-/* Publishes what a storm is behind. Returns the request of those who come back to it. */
-static struct request prepare_storm(void) {
+/* Publishes what a storm is behind. */
+static void prepare_storm(void) {
+  struct stream *stream = load.streams;
   open_publishers();
   publish_all(STALL_MS, (u64)(options.events / options.batch));
-  load.start = load.acked;
-  load.start.seq -= published_events();
-  load.target_seq = load.acked.seq;
+  close_connections(load.publishers, options.publishers); /* nothing more to say, and the server ends silent ones */
+  stream->start = stream->acked;
+  stream->start.seq -= published_events();
   load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
   load.received_bytes = 0;
 
   char header[LINE_BYTES];
-  u64 seq = load.start.seq;
-  snprintf(header, sizeof header, "Last-Event-ID: %s.%llu\r\n", load.start.epoch, seq);
-  return subscribe_request("", header);
+  snprintf(header, sizeof header, "Last-Event-ID: %s.%llu\r\n", stream->start.epoch, stream->start.seq);
+  prepare_subscribe("", header);
 }
 
 static void print_storms(const char *mode, long times, u64 deliveries) {
@@ -854,42 +1097,60 @@ static void print_storms(const char *mode, long times, u64 deliveries) {
 }
 
 static void run_storm(void) {
-  struct request request = prepare_storm();
+  prepare_storm();
   for (long i = 0; i < options.times; i++) {
-    storm_once(&request, all_caught_up);
+    storm_once();
     settle();
     close_connections(load.subscribers, options.subscribers);
     settle(); /* so that the server's part of the closing is over when the next clock starts */
   }
-  close_connections(load.publishers, options.publishers);
   print_storms("storm", options.times, published_events() * (u64)options.subscribers * (u64)options.times);
 }
 
-/* One storm after the other until there is something on stdin, or its end. Says when the first begins. */
-static void run_storms(void) {
-  struct request request = prepare_storm();
-  long times = 0;
-  u64 deliveries = 0;
-  puts("{\"mode\":\"storms\",\"began\":1}");
+static bool has_input(void) {
+  struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+  return poll(&input, 1, 0) > 0;
+}
+
+/*
+ * A storm without an end: the subscribers come within --spread-ms, and whoever has caught up breaks off and comes
+ * back as far behind as at first. Goes on until there is something on stdin, or its end; says when it begins.
+ */
+static void run_surge(void) {
+  prepare_storm();
+  u64 interval_ns = (u64)options.spread_ms * 1000000u / (u64)options.subscribers, resumes = 0, deliveries = 0;
+  long opened = 0;
+  puts("{\"mode\":\"surge\",\"began\":1}");
   fflush(stdout);
-  while (!storms_are_over()) {
-    storm_once(&request, caught_up_or_over);
-    for (long i = 0; i < options.subscribers; i++) {
-      u64 seq = load.subscribers[i].seq;
-      if (seq > load.start.seq) deliveries += seq - load.start.seq;
+  begin_window();
+  while (!has_input()) {
+    while (opened < options.subscribers && now_ns() >= window.began_ns + interval_ns * (u64)opened) {
+      open_connection(&load.subscribers[opened], SUBSCRIBER, (int)opened, load.streams);
+      opened++;
     }
-    close_connections(load.subscribers, options.subscribers);
-    times++;
+    turn(opened < options.subscribers ? 1 : TURN_MS / 10);
+    for (long i = 0; i < opened; i++) {
+      struct connection *c = &load.subscribers[i];
+      if (!has_all(c)) continue;
+      deliveries += published_events();
+      resumes++;
+      close_connections(c, 1);
+      open_connection(c, SUBSCRIBER, (int)i, load.streams);
+    }
   }
-  close_connections(load.publishers, options.publishers);
-  print_storms("storms", times, deliveries);
+  end_window();
+  for (long i = 0; i < opened; i++) {
+    u64 seq = load.subscribers[i].seq; /* 0 before the priming frame */
+    if (seq > load.streams->start.seq) deliveries += seq - load.streams->start.seq;
+  }
+  close_connections(load.subscribers, opened);
+  print_storms("surge", (long)resumes, deliveries);
 }
 
 /* Says when all are there, then holds (and verifies) them until stdin closes. */
 static void run_idle(void) {
-  struct request request = subscribe_request("?cursor=latest", "");
   begin_window();
-  open_subscribers_gently(&request);
+  open_subscribers_gently();
   end_window();
   print_window("idle");
   printf(",\"subscribers\":%ld}\n", options.subscribers);
@@ -1008,7 +1269,9 @@ static const struct mode {
     {"fanout", run_fanout, true, "the same with --subscribers, until all have the last acknowledged event"},
     {"latency", run_latency, true, "--rate publishes a second, and how late they reach --subscribers"},
     {"storm", run_storm, true, "--subscribers resume at once, --events behind; --times over"},
-    {"storms", run_storms, true, "the same, over and over until stdin closes"},
+    {"surge", run_surge, true, "the same over and over, each on its own, until stdin closes"},
+    {"peer", run_peer, true, "a fan-out of any server that takes POST and delivers SSE; --rate 0: closed loop"},
+    {"ask", run_ask, true, "--publishers that send --request and wait for --answer-lines, in a closed loop"},
     {"idle", run_idle, true, "--subscribers that wait until stdin closes"},
 };
 
@@ -1019,14 +1282,19 @@ static const struct number_option {
   const char *doc;
 } number_options[] = {
     {"--port", &options.port, 1, 65535, "of the server on 127.0.0.1"},
+    {"--streams", &options.streams, 1, 100000, "over which subscribers and publishes of `fanout` are spread evenly"},
     {"--subscribers", &options.subscribers, 1, 1000000, "connections that receive"},
+    {"--slow", &options.slow, 0, 1000000, "more of them, that read little at a time and are not counted"},
     {"--publishers", &options.publishers, 1, 10000, "connections that publish, each one request at a time"},
     {"--events", &options.events, 1, 10000000, "how far behind a storm comes back"},
-    {"--event-bytes", &options.event_bytes, 1, 65536, "of an event's data"},
-    {"--batch", &options.batch, 1, 100000, "events a publish; more than one go as NDJSON"},
+    {"--event-bytes", &options.event_bytes, 1, 65535, "of an event's data"},
+    {"--batch", &options.batch, 1, 65535, "events a publish; more than one go as NDJSON"},
+    {"--msgpack", &options.msgpack, 0, 1, "1: as MessagePack"},
     {"--duration-ms", &options.duration_ms, 1, 3600000, "how long is published or sent"},
     {"--times", &options.times, 1, 10000, "storms in a row"},
-    {"--rate", &options.rate, 1, 1000000, "publishes a second in an open loop"},
+    {"--spread-ms", &options.spread_ms, 0, 3600000, "time within which a surge begins"},
+    {"--answer-lines", &options.answer_lines, 1, 100, "of an answer to `ask`"},
+    {"--rate", &options.rate, 0, 1000000, "publishes a second in an open loop"},
     {"--cpu", &options.cpu, -1, CPU_SETSIZE - 1, "run on this one only"},
     {"--sender-cpu", &options.sender_cpu, -1, CPU_SETSIZE - 1, "the sender of `send` runs on this one only"},
     {"--server-pid", &options.server_pid, 1, 1L << 30, "whose processor time to report"},
@@ -1037,13 +1305,31 @@ enum {
   NUMBER_OPTIONS = sizeof number_options / sizeof *number_options,
 };
 
+static const struct text_option {
+  const char *name;
+  const char **value;
+  const char *doc;
+} text_options[] = {
+    {"--stream", &options.stream, "its name; one that is new to the server"},
+    {"--publish-path", &options.publish_path, "of a peer"},
+    {"--subscribe-path", &options.subscribe_path, "of a peer"},
+    {"--preface", &options.preface, "what `ask` sends once; @@@@ is the connection's number"},
+    {"--request", &options.request, "what `ask` sends over and over"},
+    {"--answer-prefix", &options.answer_prefix, "how the first line of an answer to `ask` begins"},
+};
+
+enum { TEXT_OPTIONS = sizeof text_options / sizeof *text_options };
+
 __attribute__((noreturn)) static void usage(const char *problem, const char *at) {
   fprintf(stderr, "load: %s%s\n\nusage: load MODE [OPTION VALUE]...\n\nmodes:\n", problem, at);
   for (int i = 0; i < MODES; i++) fprintf(stderr, "  %-14s %s\n", modes[i].name, modes[i].doc);
-  fprintf(stderr, "\noptions:\n  %-14s its name; one that is new to the server\n", "--stream");
+  fputs("\noptions:\n", stderr);
+  for (int i = 0; i < TEXT_OPTIONS; i++) {
+    fprintf(stderr, "  %-16s %s\n", text_options[i].name, text_options[i].doc);
+  }
   for (int i = 0; i < NUMBER_OPTIONS; i++) {
     const struct number_option *option = &number_options[i];
-    fprintf(stderr, "  %-14s %s (%ld to %ld)\n", option->name, option->doc, option->min, option->max);
+    fprintf(stderr, "  %-16s %s (%ld to %ld)\n", option->name, option->doc, option->min, option->max);
   }
   exit(2);
 }
@@ -1056,8 +1342,9 @@ static const struct mode *find_mode(const char *name) {
 }
 
 static void read_option(const char *name, const char *text) {
-  if (strcmp(name, "--stream") == 0) {
-    options.stream = text;
+  for (int i = 0; i < TEXT_OPTIONS; i++) {
+    if (strcmp(text_options[i].name, name) != 0) continue;
+    *text_options[i].value = text;
     return;
   }
   for (int i = 0; i < NUMBER_OPTIONS; i++) {
@@ -1077,7 +1364,7 @@ static void raise_descriptor_limit(void) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  unsigned long needed = (unsigned long)(options.subscribers + options.publishers + DESCRIPTORS_SPARE);
+  unsigned long needed = (unsigned long)(options.subscribers + options.slow + options.publishers + DESCRIPTORS_SPARE);
   unsigned long allowed = (unsigned long)limit.rlim_cur;
   if (needed > allowed) fail("needs %lu descriptors, may open %lu", needed, allowed);
 }
@@ -1096,6 +1383,7 @@ int main(int count, char **arguments) {
   load.epoll = epoll_create1(EPOLL_CLOEXEC);
   if (load.epoll < 0) fail("epoll: %s", strerror(errno));
   prepare_frame_tail();
+  load.streams = allocate((size_t)options.streams, sizeof *load.streams);
   mode->run();
   return 0;
 }

@@ -1,20 +1,31 @@
-import { IN_MEMORY } from '../brokers.js';
+import { type BrokerSetup, FOUR_EDGES, IN_MEMORY, TWO_EDGES } from '../brokers.js';
 import { numberOf } from '../load-client.js';
 import type { Settings } from '../settings.js';
-import { runOnNewStream, type Scenario } from './scenario.js';
+import { runOnNewStream, type Scenario, type Target } from './scenario.js';
 import { baseline } from './send.js';
 
+interface FanOutOptions {
+  readonly name: string;
+  readonly doc: string;
+  readonly target: Target | null;
+  readonly publishersOf: (s: Settings) => number;
+  readonly slowOf?: (s: Settings) => number;
+  readonly setup?: BrokerSetup;
+}
+
 /** Live delivery: every publisher waits for its answer, every subscriber gets every event. */
-function fanOut(name: string, doc: string, atLeast: number, publishersOf: (s: Settings) => number): Scenario {
+function fanOut(options: FanOutOptions): Scenario {
+  const { name, doc, target, publishersOf, slowOf = () => 0, setup = IN_MEMORY } = options;
   return {
     name,
     doc,
     unit: 'deliveries/s',
-    target: { kind: 'atLeast', times: atLeast, of: baseline },
+    target,
     async measure(bench) {
       const { settings } = bench;
-      const report = await runOnNewStream(bench, IN_MEMORY, 'fanout', {
+      const report = await runOnNewStream(bench, setup, 'fanout', {
         subscribers: settings.subscribers,
+        slow: slowOf(settings),
         publishers: publishersOf(settings),
         'duration-ms': settings.durationMs,
       });
@@ -24,7 +35,43 @@ function fanOut(name: string, doc: string, atLeast: number, publishersOf: (s: Se
 }
 
 /** No two events can go out together: a system call per event and subscriber, and what the broker adds. */
-export const fanOutFromOne = fanOut('fan-out-1', 'one closed-loop publisher', 0.7, () => 1);
+export const fanOutFromOne = fanOut({
+  name: 'fan-out-1',
+  doc: 'one closed-loop publisher',
+  target: { kind: 'atLeast', times: 0.7, of: baseline },
+  publishersOf: () => 1,
+});
 
 /** Events meet on the way, and batching shows. */
-export const fanOutFromMany = fanOut('fan-out-32', '32 closed-loop publishers', 15, (s) => s.publishers);
+export const fanOutFromMany = fanOut({
+  name: 'fan-out-32',
+  doc: '32 closed-loop publishers',
+  target: { kind: 'atLeast', times: 15, of: baseline },
+  publishersOf: (s) => s.publishers,
+});
+
+/** What the others get must not suffer (I10); the slow ones are not counted. */
+export const fanOutBesideSlow = fanOut({
+  name: 'fan-out-slow',
+  doc: 'the same beside subscribers who read slowly',
+  target: { kind: 'atLeast', times: 0.9, of: fanOutFromMany },
+  publishersOf: (s) => s.publishers,
+  slowOf: (s) => s.slowSubscribers,
+});
+
+/** More edges than cores cost what they cost; where each has a core of its own they should pay. */
+export const fanOutFromTwoEdges = fanOut({
+  name: 'fan-out-2-edges',
+  doc: 'fan-out-32 with two edge threads on the same core',
+  target: null,
+  publishersOf: (s) => s.publishers,
+  setup: TWO_EDGES,
+});
+
+export const fanOutFromFourEdges = fanOut({
+  name: 'fan-out-4-edges',
+  doc: 'fan-out-32 with four edge threads on the same core',
+  target: null,
+  publishersOf: (s) => s.publishers,
+  setup: FOUR_EDGES,
+});

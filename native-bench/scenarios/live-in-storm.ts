@@ -27,7 +27,7 @@ export const liveInStorm: Scenario = {
     const { surgeSubscribers, surgeEvents } = bench.settings;
     const broker = await bench.brokers.shared(DURABLE_SMALL_RING);
     const stream = newStreamName();
-    const storms = await holdLoad('storms', {
+    const surge = await holdLoad('surge', {
       ...serverOptions(bench, broker),
       stream,
       subscribers: surgeSubscribers,
@@ -35,14 +35,14 @@ export const liveInStorm: Scenario = {
       batch: PREPARED_BATCH,
     });
     const live = await measureLive(bench);
-    const storm = await storms.release();
+    const storm = await surge.release();
     if (storm === null || numberOf(storm, 'deliveries') === 0) {
       throw new LoadError('the storm delivered nothing while the others were measured');
     }
     await broker.deleteStream(stream);
     return liveSample({
       ...live,
-      stormTimes: numberOf(storm, 'times'),
+      stormResumes: numberOf(storm, 'times'),
       stormDeliveriesPerSecond: numberOf(storm, 'deliveriesPerSecond'),
     });
   },

@@ -2,6 +2,7 @@ import type { BrokerProcess } from '../broker-process.js';
 import type { BrokerSetup, Brokers } from '../brokers.js';
 import type { Cores } from '../cores.js';
 import { type LoadMode, type LoadOptions, type LoadReport, runLoad } from '../load-client.js';
+import type { RunningPeers } from '../peers/running-peers.js';
 import type { Settings } from '../settings.js';
 
 /** What a result is held to: a multiple of what another scenario measures beside it, or an amount of its own unit. */
@@ -33,6 +34,7 @@ export interface Bench {
   readonly settings: Settings;
   readonly cores: Cores | null;
   readonly brokers: Brokers;
+  readonly peers: RunningPeers;
 }
 
 let streamsMade = 0;

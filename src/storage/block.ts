@@ -50,16 +50,11 @@ export const BLOCK_HEADER_BYTES = 60;
 /** What an encoder keeps for the next block. */
 const KEPT_BYTES_MAX = 128 * 1024;
 
-/** @param parts the frames, in pieces. */
-export function encodeBlock(header: BlockHeader, parts: readonly Uint8Array[]): Buffer {
-  return new BlockEncoder().encode(header, parts);
-}
-
 /** Encodes one block after the other into the same memory. */
 export class BlockEncoder {
   #buffer = Buffer.alloc(0);
 
-  /** Valid until the next call. */
+  /** @param parts the frames, in pieces. What it returns is valid until the next call. */
   encode(header: BlockHeader, parts: readonly Uint8Array[]): Buffer {
     const block = this.#reserve(BLOCK_HEADER_BYTES + header.framesBytes);
     let at = BLOCK_HEADER_BYTES;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { type BlockHeader, decodeFrames, decodeHeader, encodeBlock } from '#gapless/storage/block.js';
+import { BlockEncoder, type BlockHeader, decodeFrames, decodeHeader } from '#gapless/storage/block.js';
 import { LogCorruption } from '#gapless/storage/event-log.js';
 import { runOf } from './storage-stage.js';
 
@@ -17,7 +17,7 @@ const header: BlockHeader = {
 };
 
 function encode(): Buffer {
-  return encodeBlock(header, [frames.subarray(0, 50), frames.subarray(50)]);
+  return new BlockEncoder().encode(header, [frames.subarray(0, 50), frames.subarray(50)]);
 }
 
 describe('a block', () => {
