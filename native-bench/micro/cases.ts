@@ -1,6 +1,7 @@
 import { Packr } from 'msgpackr';
+import { CatchUp } from '#gapless/broker/catch-up.js';
 import { FanOut } from '#gapless/broker/fan-out.js';
-import { Subscription } from '#gapless/broker/subscription.js';
+import { type Sink, Subscription } from '#gapless/broker/subscription.js';
 import { classifyResume } from '#gapless/core/resume.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { Counters, createCounters } from '#gapless/ring/counters.js';
@@ -79,19 +80,27 @@ function fanOut(): Case {
   const stage = new Stage();
   const { stream, reader } = stage;
   const batch = batchOf(1);
-  const taken = { write: () => true, end: () => undefined, cut: () => undefined };
+  const taken: Sink = {
+    beats: 'quiet',
+    write: () => true,
+    beat: () => true,
+    end: () => undefined,
+    cut: () => undefined,
+  };
   const unexpected = () => {
     throw new Error('a subscription of a micro case has ended');
   };
+  const counters = new Counters(createCounters(1), 0);
   const loop = new FanOut({
     reader,
-    counters: new Counters(createCounters(1), 0),
+    counters,
+    catchUp: new CatchUp(counters, () => 0),
     events: { ended: unexpected, gone: unexpected },
     writeBytesMax: RUN_BYTES,
     replay: null,
   });
   for (let i = 0; i < SUBSCRIBERS; i++) {
-    stream.add(new Subscription({ stream, sink: taken, cursor: 0, filter: null, tellUnavailable: false }));
+    stream.add(new Subscription({ stream, sink: taken, cursor: 0, rendering: null, tellUnavailable: false }));
   }
   const call = () => {
     stage.append(batch);
