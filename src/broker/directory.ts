@@ -5,7 +5,7 @@
 
 import { assert } from '../assert.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
-import { RECORD_KINDS } from '../core/producer-record.js';
+import { type ProducerRecords, RECORD_KINDS } from '../core/producer-record.js';
 import { parseStreamConfig, type Retention, type StreamConfig, sameConfig } from '../core/retention.js';
 import { RequestError } from '../errors.js';
 import {
@@ -17,7 +17,7 @@ import {
   trimBelow,
   trimToRetention,
 } from '../ring/lifecycle.js';
-import { forgetProducers, hasTables } from '../ring/producer-memory.js';
+import { forgetProducers, hasTables, restoreProducers } from '../ring/producer-memory.js';
 import { hasRoomForStream } from '../ring/ring-growth.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
@@ -49,6 +49,8 @@ export interface LoggedPositions {
   readonly floor: number;
   readonly head: number;
   readonly closed: boolean;
+  /** What is remembered of who published to it. */
+  readonly producers?: ProducerRecords;
 }
 
 interface Entry {
@@ -210,10 +212,16 @@ export class Directory {
   /**
    * Takes up a stream that the durable log has. It costs a slot and no ring until it is touched.
    * @returns its handle.
+   * @throws {Error} when there is no memory for what is remembered of its publishers, without whom nothing may be
+   *   appended: a repeat would be appended twice.
    */
   restore(stream: LoggedPositions & { name: string; epoch: string; config: StreamConfig }): StreamRef {
     const { name, epoch, config } = stream;
-    return this.#open({ name, epoch, config, logged: stream });
+    const ref = this.#open({ name, epoch, config, logged: stream });
+    if (stream.producers !== undefined && !restoreProducers(this.#options.rings, ref, stream.producers)) {
+      throw new Error(`no memory for the producers of stream ${name}: give it more, by memory`);
+    }
+    return ref;
   }
 
   #create(name: string, config: StreamConfig): StreamRef {

@@ -7,8 +7,10 @@
  */
 
 import { assert } from '../assert.js';
+import { RECORD_KINDS } from '../core/producer-record.js';
 import { closeLogged, commitStream } from '../ring/lifecycle.js';
 import { LOG_FAILED, LOG_FULL, LOG_HEALTHY, LogCounter, type LogStatus } from '../ring/log-status.js';
+import { changesSince, forgetProducers, hasTables } from '../ring/producer-memory.js';
 import { FrameRun, READ_OK, RingReader } from '../ring/read.js';
 import type { Rings, StreamHandle } from '../ring/rings.js';
 import { LOG_EDGE, type Wakes } from '../ring/wake-queue.js';
@@ -19,6 +21,8 @@ import { BLOCK_BYTES_MAX } from '../storage/pack-runs.js';
 const RUN_BYTES_MAX = BLOCK_BYTES_MAX;
 /** Frames in one commit; what is more waits in the rings for the next. */
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024;
+/** Producers, and keys, that a stream forgets at a time. */
+const FORGOTTEN_MAX = 1000;
 
 export interface CommitLoopOptions {
   readonly rings: Rings;
@@ -125,10 +129,11 @@ export class CommitLoop {
     this.#afterCommit.push(done);
   }
 
-  /** Has the log drop what retention does not ask to keep. Now and then. */
+  /** Has the log drop what retention does not ask to keep, and forget publishers whose time is over. Now and then. */
   applyRetention(): void {
     const { log, nowMs } = this.#options;
     for (const stream of this.#bySlot.values()) {
+      this.#forgetProducers(stream);
       if (!stream.grown && !stream.ages) continue;
       stream.grown = false;
       const floor = log.floor(stream.id);
@@ -184,6 +189,18 @@ export class CommitLoop {
     status.add(LogCounter.limitTrimmedBytes, before - log.keptBytes());
   }
 
+  #forgetProducers(stream: CommittedStream): void {
+    const { rings, log, nowMs } = this.#options;
+    if (!hasTables(rings, stream.handle.slot)) return;
+    for (const kind of RECORD_KINDS) {
+      const bounds = { nowMs: nowMs(), countMax: FORGOTTEN_MAX };
+      const digests = forgetProducers(rings, stream.handle, kind, bounds);
+      if (digests.length === 0) continue;
+      log.producers.drop(stream.id, kind, digests);
+      this.#staged.add(stream);
+    }
+  }
+
   #takeQueued(): void {
     const { wakes } = this.#options;
     for (let slot = wakes.take(LOG_EDGE); slot >= 0; slot = wakes.take(LOG_EDGE)) this.#active.add(slot);
@@ -207,9 +224,13 @@ export class CommitLoop {
    */
   #read(stream: CommittedStream, bytesMax: number): boolean {
     while (this.#stagedBytes < bytesMax) {
-      if (this.#reader.look(stream.handle) !== READ_OK || this.#reader.headSeq === stream.appendedSeq)
-        return true;
-      if (!this.#appendUpTo(stream, this.#reader.headSeq)) return true;
+      // Head and records of one moment: what is committed of a producer and of its events is the same (P2).
+      const changes = changesSince(this.#options.rings, stream.handle, stream.appendedSeq);
+      if (changes === null || changes.headSeq === stream.appendedSeq) return true;
+      if (!this.#appendUpTo(stream, changes.headSeq)) return true;
+      for (const kind of RECORD_KINDS) {
+        this.#options.log.producers.put(stream.id, kind, changes.records[kind]);
+      }
     }
     return false;
   }

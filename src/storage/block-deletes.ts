@@ -1,10 +1,10 @@
 import type { LogId } from './event-log.js';
 import type { LmdbStore } from './lmdb-store.js';
 import { checkBlocks } from './store-check.js';
-import { blocksEnd, blocksFrom, streamKey } from './store-keys.js';
+import { blocksEnd, blocksFrom, producersRange, streamKey } from './store-keys.js';
 import type { StreamTail } from './stream-tail.js';
 
-/** Blocks that are to be deleted: they go in the background, some with each commit. Single user: the writer. */
+/** What is to be deleted, above all blocks: they go in the background, some with each commit. Single user: the writer. */
 export class BlockDeletes {
   readonly #store: LmdbStore;
   /** Streams that live; of one that is not here, all goes. */
@@ -40,7 +40,8 @@ export class BlockDeletes {
   }
 
   /**
-   * Deletes blocks that lie wholly below their stream's floor, all of a removed stream. The last one of a living stream
+   * Deletes blocks that lie wholly below their stream's floor, all of a removed stream, with what is remembered of its
+   * publishers. The last block of a living stream
    * stays (I3). To be called in a transaction.
    *
    * @param blocksMax how many go at most; to look at a stream counts as one.
@@ -59,10 +60,23 @@ export class BlockDeletes {
       const isDone = keys.length < left;
       left -= keys.length + 1;
       if (!isDone) break;
+      if (!this.#tails.has(id)) {
+        if (left <= 0) break;
+        const gone = this.#deleteProducers(id, left);
+        left -= gone.count;
+        if (!gone.isDone) break;
+        this.#store.streams.removeSync(streamKey(id));
+      }
       finished.push(id);
-      if (!this.#tails.has(id)) this.#store.streams.removeSync(streamKey(id));
     }
     return finished;
+  }
+
+  #deleteProducers(id: LogId, countMax: number): { count: number; isDone: boolean } {
+    const range = { ...producersRange(id), limit: countMax };
+    const keys = [...this.#store.producers.getKeys(range)] as Buffer[];
+    for (const key of keys) this.#store.producers.removeSync(key);
+    return { count: keys.length, isDone: keys.length < countMax };
   }
 
   settle(finished: readonly LogId[]): void {

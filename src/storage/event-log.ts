@@ -6,6 +6,7 @@
  * have, a commit is all or nothing, and a log that cannot commit now keeps what was staged and is asked again.
  */
 
+import type { ProducerRecords, RecordKind } from '../core/producer-record.js';
 import type { StreamConfig } from '../core/retention.js';
 
 /** A stream's name within the log: a number below 2^32 that no two streams share while either has events there. */
@@ -29,6 +30,8 @@ export interface LoggedStream extends NewStream {
   readonly bytes: number;
   /** Its named subscribers, and what each has. */
   readonly acked: ReadonlyMap<string, string>;
+  /** What is remembered of who published, where there is something. */
+  readonly producers?: ProducerRecords;
 }
 
 /** Consecutive events as they go on the wire, whole frames back to back. */
@@ -62,6 +65,17 @@ export class LogCorruption extends Error {
   override readonly name = 'LogCorruption';
 }
 
+/**
+ * What is remembered of who published to a stream (contract 3.4). Staged, and committed with the events that are staged
+ * beside it: a record and the events that it tells of must never be there one without the other.
+ */
+export interface ProducerLog {
+  /** Takes the place of what was remembered of the same. @param records back to back. */
+  put(id: LogId, kind: RecordKind, records: Uint8Array): void;
+  /** @param digests of those that are forgotten, back to back. */
+  drop(id: LogId, kind: RecordKind, digests: Uint8Array): void;
+}
+
 /** The writing side. Single writer: the log thread. All but `commit` and `sync` only stage. */
 export interface EventLog {
   /**
@@ -85,6 +99,7 @@ export interface EventLog {
    * @param cursor null: the subscriber is forgotten.
    */
   acknowledge(id: LogId, subscriber: string, cursor: string | null): void;
+  readonly producers: ProducerLog;
   /** Nothing is appended after this. */
   close(id: LogId): void;
   /** The stream and its events go. */

@@ -6,7 +6,6 @@ import { statSync } from 'node:fs';
 import { assert } from '../assert.js';
 import { BLOCK_HEADER_BYTES, BlockEncoder } from './block.js';
 import { BlockDeletes } from './block-deletes.js';
-import { blockOf } from './block-scan.js';
 import {
   type EventLog,
   LogError,
@@ -15,17 +14,11 @@ import {
   type LogRun,
   type NewStream,
 } from './event-log.js';
-import {
-  asLogError,
-  keysFrom,
-  type LmdbStore,
-  streamTexts,
-  syncStore,
-  transactionFlags,
-} from './lmdb-store.js';
-import { blockAt, TailLoader } from './load-tail.js';
+import { asLogError, keysFrom, type LmdbStore, streamTexts, syncStore, writeStore } from './lmdb-store.js';
+import { blockAt, lastFrames, TailLoader } from './load-tail.js';
 import { OldestBlocks } from './oldest-blocks.js';
 import type { PackedBlock } from './pack-runs.js';
+import { ProducerStore } from './producer-store.js';
 import { retentionFloor } from './retention-floor.js';
 import { Staging } from './staging.js';
 import { type BlockStart, blockKey, ID_MAX, startOfKey, streamKey } from './store-keys.js';
@@ -53,8 +46,9 @@ const TRIMS_MAX = 1024;
 
 /** Single writer: the log thread. */
 export class LmdbLog implements EventLog {
+  readonly producers: ProducerStore;
   readonly #store: LmdbStore;
-  readonly #transactionFlags: number;
+  readonly #syncEachCommit: boolean;
   readonly #tails = new Map<LogId, StreamTail>();
   /** Living streams with something staged. */
   readonly #staged = new Set<LogId>();
@@ -71,14 +65,16 @@ export class LmdbLog implements EventLog {
 
   constructor(store: LmdbStore, syncEachCommit: boolean) {
     this.#store = store;
+    this.#syncEachCommit = syncEachCommit;
+    this.producers = new ProducerStore(store);
     this.#deletes = new BlockDeletes(store, this.#tails);
     this.#room = new StoreRoom(store);
     this.#tombstones = new Tombstones(store);
-    this.#transactionFlags = transactionFlags(syncEachCommit);
   }
 
   *load(): Iterable<LoggedStream> {
     const tails = new TailLoader(this.#store);
+    const producers = this.producers.load();
     for (const { id, text, subscribers } of streamTexts(this.#store)) {
       const where = `${this.#store.path}, stream ${id}`;
       const record = decodeRecord(id, text, where);
@@ -96,7 +92,10 @@ export class LmdbLog implements EventLog {
       if ((tail.floorBlock ?? tail.last)?.position !== 0) this.#deletes.add(id);
       const { name, epoch, config, closed, floor } = record;
       const { head, acked } = tail;
-      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(tail), acked: new Map(acked) };
+      const bytes = keptBytes(tail);
+      const stream = { id, name, epoch, config, closed, floor, head, bytes, acked: new Map(acked) };
+      const remembered = producers.get(id);
+      yield remembered === undefined ? stream : { ...stream, producers: remembered };
     }
   }
 
@@ -141,6 +140,7 @@ export class LmdbLog implements EventLog {
     this.#blocks.remove(tail);
     this.#tails.delete(id);
     this.#staged.delete(id);
+    this.producers.removeStream(id);
     this.#tombstones.add(tail);
     this.#deletes.add(id);
   }
@@ -181,7 +181,7 @@ export class LmdbLog implements EventLog {
   }
 
   commit(): void {
-    const isWriting = this.#staged.size > 0 || this.#tombstones.size > 0;
+    const isWriting = this.#staged.size > 0 || this.#tombstones.size > 0 || this.producers.stagedCount > 0;
     if (!isWriting && !this.#deletes.isPending) return;
     const planned = new Map<StreamTail, PackedBlock[]>();
     for (const id of this.#staged) planned.set(this.#tail(id), packStaged(this.#tail(id)));
@@ -191,6 +191,7 @@ export class LmdbLog implements EventLog {
       this.#room.require(need, { mayUseReserve: !isWriting });
       this.#transaction(() => {
         for (const [tail, blocks] of planned) this.#write(tail, blocks);
+        this.producers.write();
         this.#tombstones.write();
         deleted = this.#deletes.deleteSome(need.deletes);
       });
@@ -206,6 +207,7 @@ export class LmdbLog implements EventLog {
     this.#staged.clear();
     this.#staging.clear();
     this.#tombstones.settle();
+    this.producers.settle();
     this.#deletes.settle(deleted);
   }
 
@@ -260,7 +262,7 @@ export class LmdbLog implements EventLog {
   }
 
   #transaction(write: () => void): void {
-    this.#store.root.transactionSync(write, this.#transactionFlags);
+    writeStore(this.#store, write, { sync: this.#syncEachCommit });
   }
 
   #needOf(planned: ReadonlyMap<StreamTail, readonly PackedBlock[]>): Need {
@@ -268,7 +270,7 @@ export class LmdbLog implements EventLog {
     for (const packed of planned.values()) {
       for (const { framesBytes } of packed) blocks.push(BLOCK_HEADER_BYTES + framesBytes);
     }
-    let puts = blocks.length + planned.size + this.#tombstones.puts;
+    let puts = blocks.length + planned.size + this.#tombstones.puts + this.producers.stagedCount;
     for (const { ackedStaged } of planned.keys()) puts += ackedStaged.size;
     const deletes = this.#deletes.isPending ? DELETES_MAX + DELETES_PER_BLOCK * blocks.length : 0;
     return { blocks, puts, deletes };
@@ -280,20 +282,13 @@ export class LmdbLog implements EventLog {
     if (record !== tail.stored) this.#putRecord(record);
     writeAcked(this.#store, tail);
     for (const block of packed) {
-      const parts = block.mergesLast ? [this.#lastFrames(tail), ...block.parts] : block.parts;
+      const parts = block.mergesLast ? [lastFrames(this.#store, tail), ...block.parts] : block.parts;
       this.#store.blocks.putSync(blockKey(id, block), this.#encoder.encode({ ...block, id }, parts));
     }
   }
 
   #putRecord(record: StreamRecord): void {
     this.#store.streams.putSync(streamKey(record.id), encodeRecord(record));
-  }
-
-  #lastFrames({ id, last }: StreamTail): Buffer {
-    assert(last !== null, 'a block is merged into one that is there');
-    const block = blockOf(this.#store, blockKey(id, last));
-    assert(block?.lastSeq === last.lastSeq, 'I3: a stream ends in the store where its writer says');
-    return block.frames();
   }
 
   /**

@@ -3,8 +3,9 @@
  * the same one in any thread of its process, where all share one memory map.
  *
  * Databases, by name; the keys are those of store-keys.ts:
- *   streams  stream key -> record (stream-record.ts), subscriber key -> what it has (subscriber-record.ts)
- *   blocks   block key  -> block (block.ts)
+ *   streams    stream key   -> record (stream-record.ts), subscriber key -> what it has (subscriber-record.ts)
+ *   blocks     block key    -> block (block.ts)
+ *   producers  producer key -> record with a checksum (producer-store.ts)
  */
 
 import { statfsSync } from 'node:fs';
@@ -23,17 +24,19 @@ import { blocksEnd, blocksFrom, idOfKey, subscriberOfKey } from './store-keys.js
 
 export const STREAMS = 'streams';
 export const BLOCKS = 'blocks';
+export const PRODUCERS = 'producers';
 
 export interface LmdbStore {
   readonly path: string;
   readonly root: RootDatabase<Buffer, Buffer>;
   readonly streams: Database<string, Buffer>;
   readonly blocks: Database<Buffer, Buffer>;
+  readonly producers: Database<Buffer, Buffer>;
 }
 
 /** Address space, not memory or disk; the file grows as it is written to. */
 export const MAP_BYTES = 2 ** 40;
-/** The root names the two databases; a little room, so that a newer version may add some. */
+/** The root names the three databases; a little room, so that a newer version may add some. */
 const DATABASES_MAX = 8;
 
 /** @param readOnly for readers: nothing can be written through what is returned. */
@@ -57,6 +60,7 @@ export function openStore(directory: string, { readOnly }: { readOnly: boolean }
     root,
     streams: root.openDB<string, Buffer>({ name: STREAMS, encoding: 'string', keyEncoding: 'binary' }),
     blocks: root.openDB<Buffer, Buffer>({ name: BLOCKS, encoding: 'binary', keyEncoding: 'binary' }),
+    producers: root.openDB<Buffer, Buffer>({ name: PRODUCERS, encoding: 'binary', keyEncoding: 'binary' }),
   };
 }
 
@@ -65,9 +69,9 @@ const ABORTABLE = 1;
 const SYNCHRONOUS_COMMIT = 2;
 const NO_SYNC_FLUSH = 0x1_0000;
 
-/** @param syncs whether a commit returns only when the medium has it. */
-export function transactionFlags(syncs: boolean): number {
-  return ABORTABLE | SYNCHRONOUS_COMMIT | (syncs ? 0 : NO_SYNC_FLUSH);
+/** Writes in one transaction. @param options.sync whether it returns only when the medium has it. */
+export function writeStore({ root }: LmdbStore, write: () => void, options: { sync: boolean }): void {
+  root.transactionSync(write, ABORTABLE | SYNCHRONOUS_COMMIT | (options.sync ? 0 : NO_SYNC_FLUSH));
 }
 
 /**

@@ -2,10 +2,11 @@
  * Where streams end in the store, read back when the log is opened.
  */
 
+import { assert } from '../assert.js';
 import { blockOf } from './block-scan.js';
 import { LogCorruption, type LogId } from './event-log.js';
 import { keyAtOrBefore, type LmdbStore } from './lmdb-store.js';
-import { type BlockStart, idOfKey, startOfKey } from './store-keys.js';
+import { type BlockStart, blockKey, idOfKey, startOfKey } from './store-keys.js';
 import type { LivingRecord } from './stream-record.js';
 import { committedHead, newTail, type StreamTail, shapeOf, startOf } from './stream-tail.js';
 
@@ -80,6 +81,14 @@ export function blockAt(store: LmdbStore, { id, last }: StreamTail, seq: number)
   const key = keyAtOrBefore(store, id, seq);
   if (key !== null) return startOfKey(key);
   throw missing(store, id, seq);
+}
+
+/** The frames of the last block, into which others are merged. */
+export function lastFrames(store: LmdbStore, { id, last }: StreamTail): Buffer {
+  assert(last !== null, 'a block is merged into one that is there');
+  const block = blockOf(store, blockKey(id, last));
+  assert(block?.lastSeq === last.lastSeq, 'I3: a stream ends in the store where its writer says');
+  return block.frames();
 }
 
 function missing(store: LmdbStore, id: LogId, seq: number): LogCorruption {

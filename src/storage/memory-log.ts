@@ -14,8 +14,10 @@ import {
   type LogId,
   type LogRun,
   type NewStream,
+  type ProducerLog,
   type ReadRange,
 } from './event-log.js';
+import { MemoryProducers } from './memory-producers.js';
 import { retentionFloor } from './retention-floor.js';
 import type { BlockStart } from './store-keys.js';
 
@@ -37,6 +39,7 @@ interface StoredStream extends NewStream {
 /** What outlives a log, as a disk would: open another log on it after the first was disposed of. */
 export class MemoryMedium {
   readonly streams = new Map<LogId, StoredStream>();
+  readonly producers = new MemoryProducers();
 }
 
 /** A stream as it is staged. */
@@ -49,6 +52,13 @@ interface Tail extends NewStream {
 /** Single writer. */
 export class MemoryLog implements EventLog {
   readonly hasPendingDeletes = false;
+  readonly producers: ProducerLog = {
+    put: (id, kind, records) => {
+      const copy = records.slice();
+      this.#change(id, () => this.#medium.producers.put(id, kind, copy));
+    },
+    drop: (id, kind, digests) => this.#change(id, () => this.#medium.producers.drop(id, kind, digests)),
+  };
   readonly #medium: MemoryMedium;
   readonly #tails = new Map<LogId, Tail>();
   #staged: (() => void)[] = [];
@@ -79,7 +89,10 @@ export class MemoryLog implements EventLog {
       this.#tails.set(id, { id, name, epoch, config, closed, floor, head });
       this.#nextId = Math.max(this.#nextId, id + 1);
       const acked = new Map(stream.acked);
-      yield { id, name, epoch, config, closed, floor, head, bytes: keptBytes(stream, floor), acked };
+      const bytes = keptBytes(stream, floor);
+      const loaded = { id, name, epoch, config, closed, floor, head, bytes, acked };
+      const producers = this.#medium.producers.recordsOf(id);
+      yield producers === null ? loaded : { ...loaded, producers };
     }
   }
 
@@ -130,7 +143,10 @@ export class MemoryLog implements EventLog {
   remove(id: LogId): void {
     this.#tail(id);
     this.#tails.delete(id);
-    this.#stage(() => this.#medium.streams.delete(id));
+    this.#stage(() => {
+      this.#medium.streams.delete(id);
+      this.#medium.producers.remove(id);
+    });
   }
 
   trim(id: LogId, seq: number): void {

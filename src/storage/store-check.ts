@@ -9,9 +9,16 @@
 
 import { statSync } from 'node:fs';
 import { type PageRange, readFreePages } from './lmdb-format.js';
-import { BLOCKS, STREAMS } from './lmdb-store.js';
+import { BLOCKS, PRODUCERS, STREAMS } from './lmdb-store.js';
 import { PageFile } from './page-file.js';
-import { BLOCK_KEY_BYTES, type BlockStart, idOfKey, STREAM_KEY_BYTES, startOfKey } from './store-keys.js';
+import {
+  BLOCK_KEY_BYTES,
+  type BlockStart,
+  idOfKey,
+  PRODUCER_KEY_BYTES,
+  STREAM_KEY_BYTES,
+  startOfKey,
+} from './store-keys.js';
 import { readStoreTrees, type StoreTrees } from './store-trees.js';
 import { type Entry, walkTree } from './tree-walk.js';
 
@@ -35,6 +42,7 @@ export function checkStore(path: string): void {
     walkNamed(file, trees, STREAMS, (entry) => contents.addStream(entry));
     walkNamed(file, trees, BLOCKS, (entry) => contents.addBlock(entry));
     contents.finish();
+    walkNamed(file, trees, PRODUCERS, (entry) => contents.addProducer(entry));
     walkFree(file, trees, (range) => file.free(range));
   } finally {
     file.close();
@@ -60,15 +68,16 @@ export function checkBlocks(path: string, firstKey: Buffer, lastKey: Buffer): vo
   }
 }
 
-/** A tree by a wrong name would be made anew by the right one, empty. Both are made at first, one after the other. */
+const NAMES = [STREAMS, BLOCKS, PRODUCERS];
+
+/** A tree by a wrong name would be made anew by the right one, empty. All are made at first, one after the other. */
 function refuseNames(file: PageFile, { named }: StoreTrees): void {
   for (const name of named.keys()) {
-    if (name !== STREAMS && name !== BLOCKS)
-      throw file.corruption(`there should be no ${JSON.stringify(name)} in it`);
+    if (!NAMES.includes(name)) throw file.corruption(`there should be no ${JSON.stringify(name)} in it`);
   }
   const entries = (name: string) => named.get(name)?.entries ?? 0;
   const isNew = entries(STREAMS) === 0 && entries(BLOCKS) === 0;
-  if (!isNew && named.size < 2) throw file.corruption('a tree is missing');
+  if (!isNew && named.size < NAMES.length) throw file.corruption('a tree is missing');
 }
 
 /**
@@ -165,6 +174,12 @@ class Contents {
     this.#id = id;
     this.#block = block;
     this.#large = large;
+  }
+
+  addProducer({ key }: Entry): void {
+    if (key.length !== PRODUCER_KEY_BYTES) throw this.#file.corruption('the key of a producer is none');
+    const id = idOfKey(key);
+    if (!this.#ids.has(id)) throw this.#file.corruption(`the producers of stream ${id} have no stream`);
   }
 
   /** The last block of a stream was added. */

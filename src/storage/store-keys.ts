@@ -1,11 +1,11 @@
 /**
  * Keys of the store. Big-endian, so that their order as bytes is the order of their fields.
  *
- * STREAM KEY               BLOCK KEY
- *   offset size field        offset size field
- *        0    4 id u32            0    4 id u32
- *                                 4    8 firstSeq u64
- *                                12    8 position u64
+ * STREAM KEY               BLOCK KEY                   PRODUCER KEY
+ *   offset size field        offset size field           offset size field
+ *        0    4 id u32            0    4 id u32               0    4 id u32
+ *                                 4    8 firstSeq u64         4    1 kind u8
+ *                                12    8 position u64         5   16 digest
  *                                20    8 openedAtMs u64
  *
  * SUBSCRIBER KEY, after that of its stream and before that of the next
@@ -17,6 +17,7 @@
  * has to know of a block it finds without touching the block, which may be on cold pages.
  */
 
+import { DIGEST_BYTES, KEY, PRODUCER, type RecordKind } from '../core/producer-record.js';
 import type { LogId } from './event-log.js';
 
 /** What a block's key says of it. */
@@ -29,7 +30,10 @@ export interface BlockStart {
 export const ID_MAX = 0xffff_ffff;
 export const STREAM_KEY_BYTES = 4;
 export const BLOCK_KEY_BYTES = 28;
+export const PRODUCER_KEY_BYTES = 21;
 
+const KIND_OFFSET = 4;
+const DIGEST_OFFSET = 5;
 const FIRST_SEQ_OFFSET = 4;
 const POSITION_OFFSET = 12;
 const OPENED_AT_OFFSET = 20;
@@ -56,6 +60,25 @@ export function blockKey(id: LogId, start: BlockStart): Buffer {
   writeUint64(key, start.position, POSITION_OFFSET);
   writeUint64(key, start.openedAtMs, OPENED_AT_OFFSET);
   return key;
+}
+
+export function producerKey(id: LogId, kind: RecordKind, digest: Uint8Array): Buffer {
+  const key = Buffer.allocUnsafe(DIGEST_OFFSET + DIGEST_BYTES);
+  key.writeUInt32BE(id);
+  key[KIND_OFFSET] = kind;
+  key.set(digest, DIGEST_OFFSET);
+  return key;
+}
+
+export function kindOfKey(key: Buffer): RecordKind {
+  return key[KIND_OFFSET] === KEY ? KEY : PRODUCER;
+}
+
+/** All producer keys of a stream. */
+export function producersRange(id: LogId): { start: Buffer; end: Buffer } {
+  const end = Buffer.alloc(PRODUCER_KEY_BYTES + 1, 0xff);
+  end.writeUInt32BE(id);
+  return { start: streamKey(id), end };
 }
 
 /** Stands before the block that begins with `firstSeq`, and after all that begin earlier. */

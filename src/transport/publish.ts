@@ -118,7 +118,6 @@ function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
 /** Appends what `edge.batch` holds. @returns false when the handle is old. */
 function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
   const { broker, batch, counters } = exchange.edge;
-  if (request.claim !== null && broker.isDurable) throw new RequestError('not_implemented');
   const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
   if (broker.logFault !== LOG_HEALTHY) throw logRefusal(exchange.edge);
   // Before the append, so that its commit is announced here (I4).

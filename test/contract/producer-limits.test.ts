@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { type SuiteBroker, useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
+import { useDurableBroker } from '../support/durable-broker.js';
 import { assertProblem, deleteStream, freshStream, publish, stateOf } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
 import { answeredOf, keyRequest, producerRequest } from '../support/producer.js';
@@ -12,7 +13,10 @@ const FEW = ['--producers-max', '5', '--idempotency-keys-max', '7'];
 const MEMORY = 'gapless_producer_memory_bytes';
 const SHORT = ['--producer-ttl-ms', '1s', '--idempotency-ttl-ms', '1s'];
 
-for (const [where, use] of [['in memory', useBroker]] as const) {
+for (const [where, use] of [
+  ['in memory', useBroker],
+  ['with a durable log', useDurableBroker],
+] as const) {
   describe(`3.4 what is remembered is bounded, ${where}`, () => testBounds(use(...FEW)));
   describe(`3.4 what is remembered is forgotten after its time, ${where}`, () =>
     testTimes(use(...FEW, ...SHORT)));

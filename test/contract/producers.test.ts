@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { describeOnEdges, type SuiteBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
+import { useDurableBroker } from '../support/durable-broker.js';
 import {
   assertProblem,
   closeStream,
@@ -20,6 +21,7 @@ import { answeredOf, keyRequest, type ProducerPublish, producerRequest } from '.
 const WINDOW = 8;
 
 describeOnEdges('3.4 exactly once, in memory', [], testProducers);
+describeOnEdges('3.4 exactly once, with a durable log', [], testProducers, useDurableBroker);
 
 function testProducers(broker: SuiteBroker): void {
   /** A connection of its own for each, so that repeats come to other edges. */

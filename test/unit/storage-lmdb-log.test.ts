@@ -1,13 +1,23 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { DIGEST_BYTES, KEY } from '#gapless/core/producer-record.js';
 import { storedBlocks } from '#gapless/storage/block-scan.js';
 import { LogCorruption } from '#gapless/storage/event-log.js';
 import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
 import { type LmdbStore, openStore } from '#gapless/storage/lmdb-store.js';
-import { blockKey, blocksEnd, blocksFrom, streamKey, subscriberKey } from '#gapless/storage/store-keys.js';
+import { openLmdbLog } from '#gapless/storage/open-lmdb-log.js';
+import {
+  blockKey,
+  blocksEnd,
+  blocksFrom,
+  producerKey,
+  streamKey,
+  subscriberKey,
+} from '#gapless/storage/store-keys.js';
 import { decodeRecord, encodeRecord } from '#gapless/storage/stream-record.js';
 import { encodeAcked } from '#gapless/storage/subscriber-record.js';
 import { describeLog } from './storage-behaviour.js';
+import { describeLogProducers, recordOf as producerRecordOf } from './storage-producers-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';
 import {
   after,
@@ -25,6 +35,7 @@ const READ_BYTES = 64 * 1024;
 
 describeLog('a log in LMDB', () => lmdbStage());
 describeLogRetention('what a log in LMDB keeps', () => lmdbStage());
+describeLogProducers('whom a log in LMDB remembers', () => lmdbStage());
 
 describe('the store of a log in LMDB', () => {
   let stage: LmdbStage;
@@ -56,6 +67,32 @@ describe('the store of a log in LMDB', () => {
     const text = store.streams.get(streamKey(id));
     return text === undefined ? null : decodeRecord(id, text, 'here');
   }
+
+  it('3.4 refuses a producer that is not as it was written, or is that of another stream', async () => {
+    stage.log.append(1, runOf(1, 1, [10]), 0);
+    stage.log.producers.put(1, KEY, producerRecordOf(KEY, 7, 1));
+    await stage.log.commit();
+    store.root.resetReadTxn();
+    const key = producerKey(1, KEY, producerRecordOf(KEY, 7, 1).subarray(0, DIGEST_BYTES));
+    const value = store.producers.get(key);
+    assert.ok(value !== undefined);
+    const turned = Buffer.from(value);
+    turned[40] = (turned[40] ?? 0) ^ 1;
+    const elsewhere = Buffer.from(key);
+    elsewhere.writeUInt32BE(2);
+    for (const [at, wrong] of [
+      [key, turned],
+      [elsewhere, value],
+      [key, value.subarray(0, -1)],
+    ] as const) {
+      await store.producers.put(at, wrong);
+      assert.throws(
+        () => [...openLmdbLog({ directory: stage.directory, syncEachCommit: false }).load()],
+        LogCorruption,
+      );
+      await store.producers.remove(at);
+    }
+  });
 
   it('merges events that come one at a time into blocks of some size', async () => {
     for (let seq = 1; seq <= 100; seq++) await append(1, seq, [1000]);

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { describeLog } from './storage-behaviour.js';
+import { describeLogProducers } from './storage-producers-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';
 import { after, configOf, EPOCH, memoryStage, readAll, runOf } from './storage-stage.js';
 
 describeLog('a log in memory', () => memoryStage());
 describeLogRetention('what a log in memory keeps', () => memoryStage());
+describeLogProducers('whom a log in memory remembers', () => memoryStage());
 
 describe('a log in memory that is told to misbehave', () => {
   it('fails as many commits as told, and keeps what was staged in order', async () => {
