@@ -8,11 +8,11 @@ import { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
-import { countersOfAll, createCounters } from '../ring/counters.js';
-import { createRings, Rings } from '../ring/rings.js';
-import { createWakes, Wakes } from '../ring/wake-queue.js';
-import { producerLimits } from './bounds.js';
+import { countersOfAll } from '../ring/counters.js';
+import { Rings } from '../ring/rings.js';
+import { Wakes } from '../ring/wake-queue.js';
 import { Coordinator } from './coordinator.js';
+import { createBuffers } from './create-buffers.js';
 import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
@@ -39,17 +39,7 @@ export interface RunningBroker {
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
   const port = await claimPort(config.host, config.port);
   const origin = clockOrigin();
-  const isDurable = config.dataDir !== null;
-  const buffers = {
-    rings: createRings({
-      streamsMax: config.streamsMax,
-      memoryBytes: config.memory,
-      durable: isDurable,
-      producers: producerLimits(config),
-    }),
-    wakes: createWakes(config.threads, config.streamsMax, isDurable ? 1 : 0),
-    counters: createCounters(config.threads),
-  };
+  const buffers = createBuffers(config);
   const rings = new Rings(buffers.rings);
   const durability =
     config.dataDir === null

@@ -2,12 +2,12 @@ import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import { type Config, SETTINGS } from '#gapless/config/schema.js';
 import type { Logger } from '#gapless/log.js';
-import { createCounters } from '#gapless/ring/counters.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
-import { createRings, Rings } from '#gapless/ring/rings.js';
-import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
+import { Rings } from '#gapless/ring/rings.js';
+import { Wakes } from '#gapless/ring/wake-queue.js';
 import { CommitLoop } from '#gapless/server/commit-loop.js';
 import { Coordinator, type CoordinatorParts } from '#gapless/server/coordinator.js';
+import { createBuffers, type SharedBuffers } from '#gapless/server/create-buffers.js';
 import { createDirectory } from '#gapless/server/create-directory.js';
 import { assembleEdge } from '#gapless/server/edge-assembly.js';
 import { EdgeLink } from '#gapless/server/edge-link.js';
@@ -88,15 +88,7 @@ export class Machine {
   async #boot(main: Thread): Promise<void> {
     const { options, prng } = this.#parts;
     const config = configOf(options);
-    const buffers = {
-      rings: createRings({
-        streamsMax: config.streamsMax,
-        memoryBytes: config.memory,
-        durable: options.durable,
-      }),
-      wakes: createWakes(options.edges, config.streamsMax, options.durable ? 1 : 0),
-      counters: createCounters(options.edges),
-    };
+    const buffers = createBuffers(config);
     const rings = new Rings(buffers.rings);
     const logStatus = options.durable ? createLogStatus() : null;
     const log = logStatus === null ? null : this.#startLog(main, buffers, logStatus);
@@ -175,7 +167,7 @@ export class Machine {
   /** The log thread, as server/log-worker.ts has it. */
   #startLog(
     main: Thread,
-    buffers: { rings: ReturnType<typeof createRings>; wakes: SharedArrayBuffer },
+    buffers: SharedBuffers,
     status: SharedArrayBuffer,
   ): { line: LogLine; loaded: Promise<LoggedStream[]> } {
     const { schedule, disk, faults, options } = this.#parts;

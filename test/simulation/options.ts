@@ -40,6 +40,8 @@ export interface SimulationOptions {
   readonly halfOpenChance: number;
   readonly stuckChance: number;
   readonly lostAnswerChance: number;
+  /** Chance of publishers who say which publish it is, and send it again until they know. */
+  readonly claimChance: number;
   /** Chance of readers that see some types only, and of those who want refusals in-band. */
   readonly filterChance: number;
   readonly inBandChance: number;
@@ -107,6 +109,7 @@ export function drawOptions(seed: number): SimulationOptions {
     halfOpenChance: chanceIf(0.3, 0.1, 0.5),
     stuckChance: chanceIf(0.4, 0.1, 0.5),
     lostAnswerChance: chanceIf(0.5, 0.05, 0.5),
+    claimChance: chanceIf(0.7, 0.3, 1),
     filterChance: chanceIf(0.3, 0.1, 0.6),
     inBandChance: chanceIf(0.4, 0.2, 0.8),
     strangeCursorChance: chanceIf(0.3, 0.05, 0.3),

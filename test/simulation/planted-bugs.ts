@@ -112,4 +112,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { file: 'ring/read.js', from: 'return !hasMore', to: 'return true' },
     ],
   },
+  {
+    name: 'a publish that is sent again is appended again',
+    changes: [
+      {
+        file: 'core/producer.js',
+        from: 'return asked.seq > newest.seq - PRODUCER_WINDOW ?',
+        to: 'return asked.seq === newest.seq ? PUBLISH_NEXT : asked.seq > newest.seq - PRODUCER_WINDOW ?',
+      },
+    ],
+  },
 ];
