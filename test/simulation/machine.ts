@@ -10,6 +10,7 @@ import { Coordinator, type CoordinatorParts } from '#gapless/server/coordinator.
 import { createBuffers, type SharedBuffers } from '#gapless/server/create-buffers.js';
 import { createDirectory } from '#gapless/server/create-directory.js';
 import { assembleEdge } from '#gapless/server/edge-assembly.js';
+import { drainEdge } from '#gapless/server/edge-drain.js';
 import { EdgeLink } from '#gapless/server/edge-link.js';
 import { LogDuty } from '#gapless/server/log-duty.js';
 import { LogLine } from '#gapless/server/log-line.js';
@@ -30,6 +31,7 @@ import type { Schedule, Thread } from './schedule.js';
 const SWEEP_MS = 250;
 const RETENTION_MS = 1000;
 const SYNC_MS = 100;
+const DRAIN_MS = 400;
 
 const silent = Object.fromEntries(
   ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((level) => [level, () => undefined]),
@@ -51,6 +53,9 @@ export class Machine {
   readonly edges: SimulatedApp[] = [];
   readonly #parts: MachineParts;
   readonly #threads: Thread[] = [];
+  /** How each edge is told to send its subscribers away, and the log thread to end. */
+  readonly #drains: ((drained: () => void) => void)[] = [];
+  #endLog: ((ended: () => void) => void) | null = null;
 
   constructor(parts: MachineParts) {
     this.#parts = parts;
@@ -61,6 +66,17 @@ export class Machine {
   /** The process is killed: nothing that was due in it happens. */
   kill(): void {
     for (const thread of this.#threads) thread.alive = false;
+  }
+
+  /** The broker is told to end, as server/start-broker.ts does it; whoever waits for that kills what is left. */
+  stop(ended: () => void): void {
+    let left = this.#drains.length;
+    const drained = (): void => {
+      if (--left > 0) return;
+      if (this.#endLog === null) ended();
+      else this.#endLog(ended);
+    };
+    for (const drain of this.#drains) drain(drained);
   }
 
   #thread(name: string): Thread {
@@ -161,6 +177,9 @@ export class Machine {
       addRoutes(server.app, services);
       setInterval(() => services.broker.tick(), services.broker.tickIntervalMs);
       this.edges.push(server);
+      this.#drains.push((drained) =>
+        schedule.after(thread, 0, () => void drainEdge(services, DRAIN_MS).then(drained)),
+      );
     });
   }
 
@@ -174,6 +193,7 @@ export class Machine {
     const thread = this.#thread('log');
     let line: LogLine | null = null;
     let loaded: (streams: LoggedStream[]) => void = () => undefined;
+    let ended: () => void = () => undefined;
     const toLog = schedule.as(thread, () => {
       const rings = new Rings(buffers.rings);
       const wakes = new Wakes(buffers.wakes, rings);
@@ -195,15 +215,24 @@ export class Machine {
         sleep,
         commitFailed: () => undefined,
       });
-      void this.#load(memory).then((streams) => {
-        schedule.after(main, 0, () => loaded(streams));
-        setInterval(() => duty.applyRetention(), RETENTION_MS);
-        if (options.fsyncInterval) setInterval(() => void log.sync(), SYNC_MS);
-        return duty.run();
-      });
+      void this.#load(memory)
+        .then((streams) => {
+          schedule.after(main, 0, () => loaded(streams));
+          setInterval(() => duty.applyRetention(), RETENTION_MS);
+          if (options.fsyncInterval) setInterval(() => void log.sync(), SYNC_MS);
+          return duty.run();
+        })
+        .then(async () => {
+          if (options.fsyncInterval) await log.sync();
+          ended();
+        });
       return this.#line(thread, (command: LogCommand) => duty.received(command));
     });
     line = new LogLine(new LogStatus(status), toLog);
+    this.#endLog = (done) => {
+      ended = done;
+      toLog({ kind: 'stop' });
+    };
     return { line, loaded: new Promise((resolve) => (loaded = resolve)) };
   }
 

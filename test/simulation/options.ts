@@ -52,6 +52,8 @@ export interface SimulationOptions {
   /** Time between two crashes, at least and about; 0: there are none. */
   readonly crashEveryMs: number;
   readonly machineCrashChance: number;
+  /** Chance that instead of a crash the broker is told to end. */
+  readonly stopChance: number;
   readonly commitMs: number;
   readonly commitFailChance: number;
   /** Chance that a commit that failed has reached the medium all the same; the log is of no use then. */
@@ -123,6 +125,7 @@ export function drawOptions(seed: number): SimulationOptions {
     tornChance: chanceIf(0.3, 0.1, 0.6),
     replayMs: prng.pick([0, 2, 20, 200]),
     replayFailChance: chanceIf(0.2, 0.02, 0.3),
+    stopChance: chanceIf(0.4, 0.2, 1),
   };
 }
 

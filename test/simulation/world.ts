@@ -116,9 +116,20 @@ export class World implements CommitFaults {
     const { crashEveryMs } = this.options;
     this.schedule.after(this.#fate, crashEveryMs / 2 + this.prng.below(crashEveryMs), () => {
       if (!this.on) return;
-      this.#crash(this.prng.chance(this.options.machineCrashChance));
+      if (this.happens(this.options.stopChance)) this.#stop();
+      else this.#crash(this.prng.chance(this.options.machineCrashChance));
       this.#scheduleCrash();
     });
+  }
+
+  /** The broker is told to end, and started again when it has. */
+  #stop(): void {
+    const machine = this.#machine;
+    machine.stop(() =>
+      this.schedule.after(this.#fate, 0, () => {
+        if (machine === this.#machine && this.#isUp) this.#crash(false);
+      }),
+    );
   }
 
   /** The process is killed, or the machine goes down with it. */
