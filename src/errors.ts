@@ -66,6 +66,12 @@ export const ERRORS = {
     retry: false,
     doc: 'The data of one event is larger than the limit.',
   },
+  forbidden: {
+    status: 403,
+    title: 'This is not permitted',
+    retry: false,
+    doc: 'The token or key is good, and does not give the right to do this here; the detail names the right.',
+  },
   head_mismatch: {
     status: 412,
     title: 'The head is elsewhere',
@@ -125,6 +131,12 @@ export const ERRORS = {
     title: 'The text is not UTF-8',
     retry: false,
     doc: 'Text must be valid UTF-8; publish other bytes as application/octet-stream.',
+  },
+  keys_unavailable: {
+    status: 503,
+    title: 'The token cannot be checked',
+    retry: true,
+    doc: 'The key of the token is not known, and the keys of its issuer cannot be fetched now. Try again soon.',
   },
   log_full: {
     status: 507,
@@ -251,6 +263,12 @@ export const ERRORS = {
     title: 'There are too many named subscribers',
     retry: true,
     doc: 'The limit of named subscribers is reached, of the stream or in all; forget some, or subscribe without a name.',
+  },
+  unauthorized: {
+    status: 401,
+    title: 'Who you are is not known',
+    retry: false,
+    doc: 'The token or key is missing or not accepted; reason says why, such as expired, signature or audience.',
   },
   unsupported_type: {
     status: 415,

@@ -15,6 +15,7 @@ const HEIGHT: Record<string, number> = {
   transport: 4,
   metrics: 4,
   broker: 3,
+  auth: 2,
   storage: 2,
   wire: 2,
   client: 2,

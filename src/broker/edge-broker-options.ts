@@ -4,6 +4,7 @@ import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import type { DirectoryPort } from './edge-streams.js';
 import type { ReplayPort } from './replay.js';
+import type { Subscription } from './subscription.js';
 
 /** What an edge's broker needs of the world. */
 export interface EdgeBrokerOptions {
@@ -21,6 +22,8 @@ export interface EdgeBrokerOptions {
     readonly replay: ReplayPort;
     readonly replayCacheBytes: number;
   } | null;
+  /** Told of each subscription that is off the edge. */
+  readonly left?: (subscription: Subscription) => void;
   /** Unix time, milliseconds. */
   readonly now: () => number;
   /** A number from 0 up to 1: spreads heartbeats. */

@@ -294,6 +294,7 @@ export class EdgeBroker {
     this.#subscriptions.remove(subscription);
     addSubscribers(this.#options.rings, subscription.stream, -1);
     this.#options.counters.add(Counter.subscribers, -1);
+    this.#options.left?.(subscription);
     this.releaseReader(subscription.stream);
   }
 

@@ -11,10 +11,15 @@ export type Ending =
   | { readonly kind: 'closed' | 'deleted'; readonly cursor: string }
   /** The peer cannot go on (contract 4.5, 4.6). `head`: the cursor of the newest event when it was refused. */
   | { readonly kind: 'unavailable'; readonly refusal: RequestError; readonly head: string }
+  /** The token or key that it was opened with counts no more (contract 9.1). */
+  | { readonly kind: 'expired'; readonly refusal: RequestError }
   /** The broker goes down; the peer is to come back after so long, milliseconds (contract 10). */
   | { readonly kind: 'drained'; readonly retryMs: number };
 
-/** The last frame of an event stream. An in-band refusal has the head as its id, so that what follows has no hole. */
+/**
+ * The last frame of an event stream; empty where the end says enough: the peer comes back, and is told why it may not.
+ * An in-band refusal has the head as its id, so that what follows has no hole.
+ */
 export function endingFrame(ending: Ending): string {
   switch (ending.kind) {
     case 'closed':
@@ -22,6 +27,8 @@ export function endingFrame(ending: Ending): string {
       return eventFrame(`stream_${ending.kind}`, JSON.stringify({ cursor: ending.cursor }));
     case 'unavailable':
       return eventFrame('resume_unavailable', JSON.stringify(ending.refusal.problem()), ending.head);
+    case 'expired':
+      return '';
     case 'drained':
       return retryFrame(ending.retryMs);
   }

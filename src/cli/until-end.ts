@@ -12,6 +12,7 @@ const STOP_MS_MAX = 2000;
  * first signal drains; a second one does not wait for that.
  */
 export async function untilEnd(broker: RunningBroker, log: Logger): Promise<number> {
+  watchReloads(broker, log);
   const failed = Promise.race([broker.failed, nextUncaughtError()]);
   const signals = watchEndSignals();
 
@@ -29,6 +30,21 @@ export async function untilEnd(broker: RunningBroker, log: Logger): Promise<numb
   printError(`${end} while draining, stopped before all subscribers were sent away`);
   await stopSoon(broker);
   return EXIT_FAILED;
+}
+
+/**
+ * SIGHUP: what is wrong is logged, and the broker goes on with what it has. Where there is nothing to read again the
+ * signal ends the process as ever, for then it says that the terminal is gone.
+ */
+function watchReloads({ reload }: RunningBroker, log: Logger): void {
+  if (reload === null) return;
+  let last = Promise.resolve();
+  process.on('SIGHUP', () => {
+    last = last.then(reload).then(
+      () => log.info('reloaded'),
+      (error: Error) => log.error({ reason: error.message }, 'not reloaded'),
+    );
+  });
 }
 
 async function fail(broker: RunningBroker, err: Error, log: Logger): Promise<number> {

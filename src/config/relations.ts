@@ -63,13 +63,18 @@ export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
     const bound = `${isStrict ? 'less than' : 'at most'} the ${formatSize(config[outer])} of ${whereIs(outer)}`;
     return badValue(whereIs(inner), formatSize(config[inner]), bound);
   });
-  if (!config.insecure && !isLoopback(config.host)) {
+  if (!config.insecure && !hasKeys(config) && !isLoopback(config.host)) {
     const expected =
       'a loopback address such as 127.0.0.1, because nobody has to authenticate; ' +
-      'where the network itself keeps strangers out, add --insecure';
+      'give it keys, or, where the network itself keeps strangers out, add --insecure';
     problems.push(badValue(whereIs('host'), config.host, expected));
   }
   return problems;
+}
+
+/** Whether callers have to authenticate (contract 9.1). */
+export function hasKeys({ jwtKeysFile, jwksUrl, apiKeysFile }: Config): boolean {
+  return jwtKeysFile !== null || jwksUrl !== '' || apiKeysFile !== null;
 }
 
 interface RelationInput {

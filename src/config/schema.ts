@@ -1,4 +1,6 @@
+import { type Definition, define } from './definition.js';
 import { choice, type Kind, list, onOff, path, size, text, time, wholeNumber } from './kinds.js';
+import { SECURITY_DEFINITIONS } from './security-settings.js';
 import { isCorsOrigin, isHost, isStreamPattern } from './text-forms.js';
 
 /**
@@ -14,24 +16,6 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const YEAR_MS = 365 * 24 * HOUR_MS;
 
-/** The headings under which usage text and the README list the settings, in order. */
-export type Group =
-  | 'Network'
-  | 'Memory and threads'
-  | 'Streams'
-  | 'Durability'
-  | 'Publishing'
-  | 'Reading'
-  | 'Operations';
-
-interface Definition<T> {
-  readonly group: Group;
-  readonly kind: Kind<T>;
-  readonly default: NoInfer<T>;
-  /** One or two sentences, for people: what it does and what the special values mean. */
-  readonly doc: string;
-}
-
 const DEFINITIONS = {
   port: define({
     group: 'Network',
@@ -43,7 +27,7 @@ const DEFINITIONS = {
     group: 'Network',
     kind: text({ placeholder: 'HOST', expected: 'an IP address or a host name', isValid: isHost }),
     default: '127.0.0.1',
-    doc: 'Address to listen on. Any but a loopback address needs `insecure` as well.',
+    doc: 'Address to listen on. Any but a loopback address needs keys, or `insecure`.',
   }),
   insecure: define({
     group: 'Network',
@@ -68,6 +52,7 @@ const DEFINITIONS = {
     default: 0,
     doc: 'Connections open at a time. 0 takes what the descriptor limit of the process allows.',
   }),
+  ...SECURITY_DEFINITIONS,
   threads: define({
     group: 'Memory and threads',
     kind: wholeNumber({ min: 1, max: 31, unit: 'threads' }),
@@ -343,7 +328,3 @@ export const SETTINGS: readonly Setting[] = Object.entries(DEFINITIONS).map(([ke
     env: ENV_PREFIX + words.toUpperCase().replaceAll('-', '_'),
   };
 });
-
-function define<T>(definition: Definition<T>): Definition<T> {
-  return definition;
-}

@@ -1,4 +1,5 @@
-import { type Group, SETTINGS, type Setting } from './schema.js';
+import type { Group } from './definition.js';
+import { SETTINGS, type Setting } from './schema.js';
 
 /** The settings in their order, by heading. */
 export function settingsByGroup(): ReadonlyMap<Group, readonly Setting[]> {

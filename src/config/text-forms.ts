@@ -42,6 +42,13 @@ export function isCorsOrigin(origin: string): boolean {
   return URL.canParse(origin) && new URL(origin).origin === origin;
 }
 
+/** Keys decide who gets in: they come over TLS, or from this machine. */
+export function isKeySetUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')));
+}
+
 /** A stream name (contract 2.4), or the beginning of one and a final `*`. */
 export function isStreamPattern(pattern: string): boolean {
   return STREAM_PATTERN.test(pattern);

@@ -123,6 +123,21 @@ export const WORD_METRICS: readonly WordMetric[] = [
   ),
   word('counter', 'http_requests_total', 'Requests received.', Counter.requests),
   word('counter', 'http_request_errors_total', 'Requests answered with a problem.', Counter.requestErrors),
+  {
+    name: 'gapless_http_requests_denied_total',
+    help: 'Requests denied, for want of an accepted token or key, or of a right.',
+    type: 'counter',
+    words: {
+      label: 'reason',
+      values: { unauthorized: Counter.requestsUnauthorized, forbidden: Counter.requestsForbidden },
+    },
+  },
+  word(
+    'counter',
+    'subscribers_expired_total',
+    'Subscribers ended because their token or key did.',
+    Counter.subscribersExpired,
+  ),
   word('counter', 'connections_opened_total', 'Connections accepted.', Counter.connectionsOpened),
   word(
     'counter',

@@ -78,9 +78,15 @@ export const Counter = {
   publishesForgotten: 39,
   /** Gauge: connections that are WebSockets. */
   webSockets: 40,
+  /** Requests without a credential, or with one that is not accepted. */
+  requestsUnauthorized: 41,
+  /** Requests of somebody who may not. */
+  requestsForbidden: 42,
+  /** Subscriptions that ended because their token or key did. */
+  subscribersExpired: 43,
 } as const;
 
-const COUNTERS_LENGTH = 48;
+const COUNTERS_LENGTH = 64;
 
 /** A histogram in an edge's block: its place, and the upper bounds of its buckets; one more bucket has none. */
 export interface CounterHistogramShape {

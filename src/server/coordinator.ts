@@ -18,6 +18,8 @@ export interface CoordinatorParts {
   readonly named: NamedSubscribers;
   readonly journal: Journal;
   readonly metrics: Metrics;
+  /** A token names a key that nobody knows. */
+  readonly unknownKey: () => Promise<void>;
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
 }
 
@@ -27,7 +29,7 @@ const COMMIT_MS_MAX = 10_000;
 export class Coordinator {
   readonly #answers: Answers;
 
-  constructor({ directory, named, journal, metrics, replay }: CoordinatorParts) {
+  constructor({ directory, named, journal, metrics, replay, unknownKey }: CoordinatorParts) {
     const settle = (name: string): Promise<void> => within(COMMIT_MS_MAX, journal.settled(name));
     const settled = async <R>(name: string, result: R): Promise<R> => {
       await settle(name);
@@ -49,6 +51,7 @@ export class Coordinator {
       },
       list: (options) => directory.list(options),
       replay,
+      unknownKey,
       metrics: () => metrics.render(),
     };
   }

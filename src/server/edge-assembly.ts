@@ -3,16 +3,21 @@
  * Sockets, clocks, chance and the loop are handed in.
  */
 
+import { Authenticator } from '../auth/authenticator.js';
+import type { KeyMaterial } from '../auth/key-material.js';
 import { EdgeBroker } from '../broker/edge-broker.js';
 import type { EdgeBrokerOptions } from '../broker/edge-broker-options.js';
+import type { Config } from '../config/schema.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import { Counter, Counters, countersOfAll } from '../ring/counters.js';
 import { LogStatus } from '../ring/log-status.js';
 import { Rings, type StreamHandle } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
+import { Access } from '../transport/access.js';
 import { Cors } from '../transport/cors.js';
 import type { EdgeServices } from '../transport/edge-services.js';
+import { Sessions } from '../transport/sessions.js';
 import { connectionsMax, frameBytesMax } from './bounds.js';
 import type { EdgeLink } from './edge-link.js';
 import type { EdgeSetup } from './messages.js';
@@ -25,12 +30,16 @@ export interface EdgeParts extends Pick<EdgeBrokerOptions, 'now' | 'random' | 'd
 }
 
 export function assembleEdge(parts: EdgeParts): EdgeServices {
-  const { setup, link, log, random } = parts;
+  const { setup, link, log, now, random } = parts;
   const { config, edge } = setup;
   const counters = new Counters(setup.counters, edge);
   const allCounters = countersOfAll(setup.counters);
+  const sessions: Sessions = new Sessions({
+    unsubscribe: (subscription) => broker.unsubscribe(subscription),
+  });
+  const broker = assembleBroker(parts, counters, sessions);
   return {
-    broker: assembleBroker(parts, counters),
+    broker,
     coordinator: {
       put: (name, json) => link.ask('put', { name, config: json }),
       close: (name) => link.ask('close', { name }),
@@ -44,9 +53,16 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     },
     config,
     counters,
+    access: new Access({
+      authenticator: setup.keys === null ? null : createAuthenticator(config, setup.keys, link, now),
+      tokenInQuery: config.tokenInQuery,
+      counters,
+    }),
+    sessions,
     cors: new Cors(config.corsOrigins),
     log,
     batch: new FrameBatch(frameBytesMax(config)),
+    now,
     random,
     connections: {
       count: () => allCounters.reduce((sum, block) => sum + block.get(Counter.connections), 0),
@@ -56,7 +72,25 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
   };
 }
 
-function assembleBroker({ setup, link, now, random, defer }: EdgeParts, counters: Counters): EdgeBroker {
+function createAuthenticator(
+  config: Config,
+  keys: KeyMaterial,
+  link: EdgeLink,
+  now: () => number,
+): Authenticator {
+  return new Authenticator({
+    keys,
+    rules: { issuer: config.jwtIssuer, audience: config.jwtAudience },
+    now,
+    refresh: () => link.ask('unknownKey', {}),
+  });
+}
+
+function assembleBroker(
+  { setup, link, now, random, defer }: EdgeParts,
+  counters: Counters,
+  sessions: Sessions,
+): EdgeBroker {
   const { config, edge } = setup;
   const rings = new Rings(setup.rings);
   return new EdgeBroker({
@@ -79,6 +113,7 @@ function assembleBroker({ setup, link, now, random, defer }: EdgeParts, counters
             },
             replayCacheBytes: config.replayCacheBytes,
           },
+    left: (subscription) => sessions.left(subscription),
     now,
     random,
     defer,

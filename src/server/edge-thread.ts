@@ -3,6 +3,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
+import type { KeyMaterial } from '../auth/key-material.js';
 import type { StreamLag } from '../broker/lag.js';
 import type { Coordinator } from './coordinator.js';
 import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
@@ -62,6 +63,10 @@ export class EdgeThread {
       this.#reports.set(id, answered);
       this.#send({ kind: 'report', id });
     });
+  }
+
+  useKeys(keys: KeyMaterial): void {
+    this.#send({ kind: 'keys', keys });
   }
 
   async drain(drainMs: number): Promise<void> {

@@ -6,6 +6,7 @@ import uWS, { type us_listen_socket } from 'uWebSockets.js';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
+import type { KeyMaterial } from '../auth/key-material.js';
 import { createLogger } from '../log.js';
 import { Counter } from '../ring/counters.js';
 import { addRoutes } from '../transport/app.js';
@@ -31,7 +32,7 @@ const services = assembleEdge({
   random: Math.random,
   defer: setImmediate,
 });
-const { broker, counters } = services;
+const { broker, counters, access, sessions } = services;
 
 const app = uWS.App();
 addRoutes(app, services);
@@ -49,6 +50,8 @@ parentPort.on('message', (command: EdgeCommand) => {
       return listen(command.port);
     case 'report':
       return link.send({ kind: 'report', id: command.id, lags: broker.lags() });
+    case 'keys':
+      return useKeys(command.keys);
     case 'drain':
       return void drainEdge(services, command.drainMs).then(() => link.send({ kind: 'drained' }));
     case 'stop':
@@ -70,7 +73,12 @@ function listen(port: number): void {
   });
 }
 
+function useKeys(keys: KeyMaterial): void {
+  counters.add(Counter.subscribersExpired, sessions.endWithout(access.useKeys(keys)));
+}
+
 function sample(): void {
+  counters.add(Counter.subscribersExpired, sessions.endExpired(Date.now()));
   broker.sampleLag();
   // What is recorded is the time between two ticks of a timer; what is over its interval is delay.
   const seconds = (nanoseconds: number): number =>

@@ -2,6 +2,7 @@
  * What the coordinator and the edges say to each other. Cold path: nothing here is sent per event.
  */
 
+import type { KeyMaterial } from '../auth/key-material.js';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { StreamLag } from '../broker/lag.js';
@@ -24,6 +25,8 @@ export interface EdgeSetup {
   /** How the durable log is doing; null without one. */
   readonly logStatus: SharedArrayBuffer | null;
   readonly clockOrigin: ClockOrigin;
+  /** Null: nobody has to authenticate. */
+  readonly keys: KeyMaterial | null;
 }
 
 /** Questions of an edge, and what the answer to each is. */
@@ -38,6 +41,8 @@ export interface Questions {
   state: { ask: { name: string }; answer: (StreamState & { named: NamedSubscriber[] }) | null };
   list: { ask: { prefix: string; after: string; limit: number }; answer: StreamState[] };
   replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
+  /** A token names a key that is not here. Answered when the edge was sent what could be found. */
+  unknownKey: { ask: Record<string, never>; answer: void };
   metrics: { ask: Record<string, never>; answer: { contentType: string; text: string } };
 }
 
@@ -67,6 +72,7 @@ export type EdgeCommand =
   | Answer
   | { readonly kind: 'listen'; readonly port: number }
   | { readonly kind: 'report'; readonly id: number }
+  | { readonly kind: 'keys'; readonly keys: KeyMaterial }
   | { readonly kind: 'drain'; readonly drainMs: number }
   | { readonly kind: 'stop' };
 

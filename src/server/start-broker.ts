@@ -17,6 +17,7 @@ import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { claimPort } from './free-port.js';
+import { KeySource } from './key-source.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 
 /** How often age and time to live are applied, milliseconds. */
@@ -26,6 +27,11 @@ export interface RunningBroker {
   readonly port: number;
   /** Sends subscribers away over the drain time, then closes everything. */
   drain(): Promise<void>;
+  /**
+   * Reads again what may change while it runs; null where nothing may.
+   * @throws an error that says what is wrong; nothing has changed then.
+   */
+  readonly reload: (() => Promise<void>) | null;
   /** Closes everything now. */
   stop(): Promise<void>;
   /** Resolves if a thread dies; the broker is of no use any more. */
@@ -37,6 +43,10 @@ export interface RunningBroker {
  *   is wrong with the data directory.
  */
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
+  const threads: EdgeThread[] = [];
+  const keySource = await KeySource.open(config, logger, (keys) => {
+    for (const thread of threads) thread.useKeys(keys);
+  });
   const port = await claimPort(config.host, config.port);
   const origin = clockOrigin();
   const buffers = createBuffers(config);
@@ -67,7 +77,6 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     journal,
     subscribersMax: config.namedSubscribersMax,
   });
-  const threads: EdgeThread[] = [];
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
     arena: rings.arena,
@@ -83,11 +92,13 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     named,
     journal,
     metrics,
+    unknownKey: async () => keySource?.unknownKey(),
     replay: async (ask) => durability?.replay(ask) ?? null,
   });
   const sweeping = setInterval(() => directory.sweep(), SWEEP_MS);
   const close = async (): Promise<void> => {
     clearInterval(sweeping);
+    keySource?.close();
     await Promise.all(threads.map((thread) => thread.stop()));
     await durability?.close();
   };
@@ -101,7 +112,10 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await durability?.restore(directory, named);
     for (let edge = 0; edge < config.threads; edge++) {
       const logStatus = durability?.status ?? null;
-      threads.push(new EdgeThread({ edge, config, logStatus, clockOrigin: origin, ...buffers }, coordinator));
+      const keys = keySource?.keys ?? null;
+      threads.push(
+        new EdgeThread({ edge, config, logStatus, keys, clockOrigin: origin, ...buffers }, coordinator),
+      );
     }
     await Promise.all(threads.map((thread) => thread.listen(port)));
   } catch (error) {
@@ -113,6 +127,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     port,
     failed: Promise.race(parts.map((part) => part.failed)),
     stop,
+    reload: keySource === null ? null : () => keySource.reload(),
     drain: async () => {
       await Promise.all(threads.map((thread) => thread.drain(config.drainMs)));
       await stop();

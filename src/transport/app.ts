@@ -3,11 +3,13 @@
  */
 
 import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
+import type { Right } from '../core/grant.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { PageFormat } from '../wire/page.js';
 import { negotiate } from './accept.js';
+import type { Handler } from './access.js';
 import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
@@ -15,6 +17,7 @@ import { acknowledge, forget } from './named-subscriber.js';
 import { readPage } from './page.js';
 import { publish } from './publish.js';
 import { Query } from './query.js';
+import type { RequestView } from './request-view.js';
 import { closeStream, createStream, deleteStream, listStreams, showHead, showState } from './stream-admin.js';
 import { subscribe } from './subscribe.js';
 import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
@@ -46,27 +49,26 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
   [/^\/(healthz|readyz|metrics)?$/, 'GET, HEAD'],
 ];
 
-type Handler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
+type OpenHandler = (exchange: Exchange, req: HttpRequest) => Promise<void> | void;
 type RequestHandler = (res: HttpResponse, req: HttpRequest) => void;
-type NamedHandler = (exchange: Exchange, name: string, req: HttpRequest) => Promise<void> | void;
 
 /** Gives an app, which need not listen yet, the routes of one edge. */
 export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   // What operators look at answers even when there are too many connections.
   const always =
-    (handler: Handler, { mayBeHead } = { mayBeHead: false }) =>
+    (handler: OpenHandler, { mayBeHead } = { mayBeHead: false }) =>
     (res: HttpResponse, req: HttpRequest) => {
       const exchange = new Exchange(edge, res, req);
       if (mayBeHead) exchange.noteMethod(req);
       void exchange.run(() => handler(exchange, req));
     };
-  const route = (handler: Handler, options?: { mayBeHead: boolean }) =>
+  const route = (handler: OpenHandler, options?: { mayBeHead: boolean }) =>
     always((exchange, req) => {
       admit(edge);
       return handler(exchange, req);
     }, options);
-  const named = (handler: NamedHandler, options?: { mayBeHead: boolean }) =>
-    route((exchange, req) => handler(exchange, streamName(req), req), options);
+  const named = (right: Right, handler: Handler, options?: { mayBeHead: boolean }) =>
+    route((exchange, req) => edge.access.guard(exchange, req, right, streamName(req), handler), options);
 
   /** What can be asked for by GET can be by HEAD, and is answered without its body (RFC 9110, 9.1). */
   const readable = (path: string, handle: (options: { mayBeHead: boolean }) => RequestHandler) => {
@@ -75,29 +77,28 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   };
 
   addWebSocket(app, STREAM, edge);
-  app.post(STREAM, (res, req) => publish(edge, res, req));
-  app.get(STREAM, named(readStream));
-  app.head(STREAM, named(showHead, { mayBeHead: true }));
-  app.put(
-    STREAM,
-    named((exchange, name, req) => createStream(exchange, req, name)),
-  );
-  app.del(STREAM, named(deleteStream));
+  app.post(STREAM, (res, req) => startPublish(new Exchange(edge, res, req), req));
+  app.get(STREAM, named('subscribe', readStream));
+  app.head(STREAM, named('inspect', showHead, { mayBeHead: true }));
+  app.put(STREAM, named('admin', createStream));
+  app.del(STREAM, named('admin', deleteStream));
   readable(STREAMS, (options) =>
-    route((exchange, req) => listStreams(exchange, new Query(req.getQuery())), options),
+    route((exchange, req) => edge.access.guard(exchange, req, 'admin', '', listStreams), options),
   );
-  readable(STATE, (options) => named(showState, options));
-  app.post(CLOSE, named(closeStream));
-  app.post(ACK, named(acknowledge));
+  readable(STATE, (options) => named('inspect', showState, options));
+  app.post(CLOSE, named('publish', closeStream));
+  app.post(ACK, named('subscribe', acknowledge));
   app.del(
     SUBSCRIBER,
-    named((exchange, name, req) => forget(exchange, name, req.getParameter(1))),
+    named('subscribe', (exchange, name, req) => forget(exchange, name, req.getParameter(1))),
   );
   readable('/healthz', (options) =>
     always((exchange) => exchange.send(200, { 'Content-Type': 'text/plain' }, 'ok\n'), options),
   );
   readable('/readyz', (options) => always(showReady, options));
-  readable('/metrics', (options) => always(showMetrics, options));
+  readable('/metrics', (options) =>
+    always((exchange, req) => edge.access.guard(exchange, req, 'metrics', '', showMetrics), options),
+  );
   readable('/', (options) =>
     route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE), options),
   );
@@ -112,7 +113,22 @@ function countConnection({ counters }: EdgeServices, change: number): void {
   if (change > 0) counters.add(Counter.connectionsOpened, change);
 }
 
-function readStream(exchange: Exchange, name: string, req: HttpRequest): Promise<void> | void {
+/**
+ * Hot path: without a promise where the publisher is known. What is refused before the body has come ends the connection,
+ * so that nobody reads a body for nothing.
+ */
+function startPublish(exchange: Exchange, req: HttpRequest): void {
+  const { edge } = exchange;
+  try {
+    admit(edge);
+    const later = edge.access.guard(exchange, req, 'publish', req.getParameter(0), publish);
+    later?.catch((error: unknown) => exchange.fail(error, { close: true }));
+  } catch (error) {
+    exchange.fail(error, { close: true });
+  }
+}
+
+function readStream(exchange: Exchange, name: string, req: RequestView): Promise<void> | void {
   // One that is whole has gone to the handshake. Other protocols are offers, which a server may leave alone.
   if (req.getHeader('upgrade').toLowerCase() === 'websocket') throw badHandshake();
   const type = negotiate(req.getHeader('accept'), READABLE_TYPES);

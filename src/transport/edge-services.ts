@@ -12,7 +12,9 @@ import type { Start } from '../core/resume.js';
 import type { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import type { Counters } from '../ring/counters.js';
+import type { Access } from './access.js';
 import type { Cors } from './cors.js';
+import type { Sessions } from './sessions.js';
 
 /** The coordinator's side of the API, asked over a message port. */
 export interface Coordinator {
@@ -34,10 +36,14 @@ export interface EdgeServices {
   readonly coordinator: Coordinator;
   readonly config: Config;
   readonly counters: Counters;
+  readonly access: Access;
+  readonly sessions: Sessions;
   readonly cors: Cors;
   readonly log: Logger;
   /** Frames of the publish at hand; reused, for a publish is decoded and appended without a pause. */
   readonly batch: FrameBatch;
+  /** Unix time, milliseconds. */
+  readonly now: () => number;
   /** A number from 0 up to 1, for jitter. */
   readonly random: () => number;
   /** Open connections over all edges, and how many there may be. */

@@ -4,15 +4,18 @@
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { ANYBODY, type Principal } from '../auth/principal.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { EdgeServices } from './edge-services.js';
+import { HeldBody, readBody } from './request-body.js';
 
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   200: '200 OK',
   201: '201 Created',
   204: '204 No Content',
   400: '400 Bad Request',
+  401: '401 Unauthorized',
   403: '403 Forbidden',
   404: '404 Not Found',
   405: '405 Method Not Allowed',
@@ -34,6 +37,8 @@ export type Headers = Readonly<Record<string, string>>;
 export class Exchange {
   readonly res: HttpResponse;
   readonly edge: EdgeServices;
+  /** Who sent the request; everybody, until a guard says who. */
+  principal: Principal = ANYBODY;
   readonly #origin: string;
   /** The peer is gone, or was answered. */
   #done = false;
@@ -41,6 +46,7 @@ export class Exchange {
   /** HEAD: the answer has the headers of a body and none of it. */
   #headOnly = false;
   #gone: (() => void) | null = null;
+  #heldBody: HeldBody | null = null;
 
   constructor(edge: EdgeServices, res: HttpResponse, req: HttpRequest) {
     this.edge = edge;
@@ -71,6 +77,17 @@ export class Exchange {
   /** Has `gone` called when the peer goes away before it is answered. After `watch`. */
   onGone(gone: () => void): void {
     this.#gone = gone;
+  }
+
+  /** Has the body kept that comes before a handler can read it; the library would drop it. */
+  holdBody(): void {
+    this.#heldBody = new HeldBody(this.res, this.edge.config.bodyBytesMax);
+  }
+
+  /** Reads the body, bounded; see request-body.ts. Not called when the peer is gone before. */
+  readBody(bytesMax: number, done: (body: Uint8Array | null) => void): void {
+    if (this.#heldBody === null) readBody(this.res, bytesMax, done);
+    else this.#heldBody.read(bytesMax, done);
   }
 
   /** Answers with a whole body. Does nothing when the peer is gone. */

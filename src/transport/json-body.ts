@@ -2,10 +2,9 @@
  * Small JSON bodies of requests that are no publish.
  */
 
-import type { HttpRequest } from 'uWebSockets.js';
 import { RequestError } from '../errors.js';
 import type { Exchange } from './exchange.js';
-import { readBody } from './request-body.js';
+import type { RequestView } from './request-view.js';
 
 const JSON_BYTES_MAX = 16 * 1024;
 
@@ -13,11 +12,11 @@ const JSON_BYTES_MAX = 16 * 1024;
  * Reads a body, and undefined where there is none. Call it while the request is there.
  * @throws {RequestError} `body_too_large`, `unsupported_type`, `invalid_body`
  */
-export function readJson(exchange: Exchange, req: HttpRequest): Promise<unknown> {
+export function readJson(exchange: Exchange, req: RequestView): Promise<unknown> {
   const type = (req.getHeader('content-type').split(';')[0] as string).trim().toLowerCase();
   exchange.watch();
   return new Promise((resolve, reject) => {
-    readBody(exchange.res, JSON_BYTES_MAX, (body) => {
+    exchange.readBody(JSON_BYTES_MAX, (body) => {
       try {
         if (body === null) {
           throw new RequestError('body_too_large', `expected at most ${JSON_BYTES_MAX} bytes`);

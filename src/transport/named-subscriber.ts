@@ -2,7 +2,6 @@
  * Named subscribers over HTTP: how one joins, acknowledges and is forgotten (contract 4.8, 7).
  */
 
-import type { HttpRequest } from 'uWebSockets.js';
 import { type Cursor, parseCursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
 import { isStreamName } from '../core/stream-name.js';
@@ -12,6 +11,7 @@ import { type Entrant, enterStream, findStream } from './enter-stream.js';
 import type { Exchange } from './exchange.js';
 import { readJson } from './json-body.js';
 import type { Query } from './query.js';
+import type { RequestView } from './request-view.js';
 
 /** One that may have a name. Where it begins is said when its name has been looked up. */
 export interface NamedEntrant extends Entrant {
@@ -46,7 +46,7 @@ async function enterNamed(edge: EdgeServices, entrant: NamedEntrant, subscriber:
 }
 
 /** POST /v1/streams/{stream}/ack (contract 7). */
-export async function acknowledge(exchange: Exchange, name: string, req: HttpRequest): Promise<void> {
+export async function acknowledge(exchange: Exchange, name: string, req: RequestView): Promise<void> {
   const { subscriber, cursor } = readAcknowledgement(await readJson(exchange, req));
   const acked = await exchange.edge.coordinator.acknowledge(name, subscriber, cursor);
   if (acked === null) throw new RequestError('stream_not_found');

@@ -42,7 +42,10 @@ export async function readPage(
     format,
     start: readStart('', query.get('cursor') ?? 'earliest', counters),
     limit: query.count('limit', { min: 1, max: pageEventsMax, absent: pageEventsMax }),
-    waitMs: 1000 * query.count('wait', { min: 0, max: Math.floor(longPollMsMax / 1000), absent: 0 }),
+    waitMs: Math.min(
+      1000 * query.count('wait', { min: 0, max: Math.floor(longPollMsMax / 1000), absent: 0 }),
+      Math.max(0, exchange.principal.expiresAtMs - exchange.edge.now()),
+    ),
   };
   exchange.watch();
   // Who waits subscribes, in a way; who only looks finds nothing where nothing is (contract 2.4).

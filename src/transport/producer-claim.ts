@@ -2,18 +2,18 @@
  * Who a publish says that it is from, so that it is appended exactly once (contract 3.4).
  */
 
-import type { HttpRequest } from 'uWebSockets.js';
 import { hash } from 'node:crypto';
 import { isProducerId, PRODUCER_ID_LENGTH_MAX, parseCount } from '../core/producer.js';
 import { DIGEST_BYTES, KEY, PRODUCER } from '../core/producer-record.js';
 import { RequestError } from '../errors.js';
 import type { ProducerClaim } from '../ring/claim-judge.js';
+import type { RequestView } from './request-view.js';
 
 /**
  * Reads the headers of a publish; null when it names neither a producer nor a key.
  * @throws {RequestError} `invalid_producer`
  */
-export function readClaim(req: HttpRequest): ProducerClaim | null {
+export function readClaim(req: RequestView): ProducerClaim | null {
   const id = req.getHeader('producer-id');
   const key = req.getHeader('idempotency-key');
   const epochText = req.getHeader('producer-epoch');

@@ -5,7 +5,6 @@
  * within the request's own handler.
  */
 
-import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isUtf8 } from 'node:buffer';
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { formatCursor, parseCursor } from '../core/cursor.js';
@@ -16,13 +15,12 @@ import type { ProducerClaim } from '../ring/claim-judge.js';
 import { Counter } from '../ring/counters.js';
 import { LOG_HEALTHY } from '../ring/log-status.js';
 import { decodePublish } from '../wire/publish-body.js';
-import { admit } from './admission.js';
 import { appendRefusal, headMismatch, logRefusal } from './append-refusal.js';
 import { answerPublished, answerWhenCommitted } from './commit-answer.js';
 import type { EdgeServices } from './edge-services.js';
-import { Exchange } from './exchange.js';
+import type { Exchange } from './exchange.js';
 import { readClaim } from './producer-claim.js';
-import { readBody } from './request-body.js';
+import type { RequestView } from './request-view.js';
 
 /** Refused as an event type. */
 const NOT_UTF8 = '\0';
@@ -40,18 +38,13 @@ interface Publish {
   readonly claim: ProducerClaim | null;
 }
 
-export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest): void {
-  const exchange = new Exchange(edge, res, req);
-  let request: Publish;
-  try {
-    admit(edge);
-    refuseUnread(edge, req);
-    request = readRequest(req);
-  } catch (error) {
-    return exchange.fail(error, { close: true });
-  }
+/** @throws {RequestError} what is wrong before the body has come; the connection is of no use then. */
+export function publish(exchange: Exchange, name: string, req: RequestView): void {
+  const { edge } = exchange;
+  refuseUnread(edge, req);
+  const request = readRequest(name, req);
   exchange.watch();
-  readBody(res, edge.config.bodyBytesMax, (body) => {
+  exchange.readBody(edge.config.bodyBytesMax, (body) => {
     try {
       if (body === null) throw bodyTooLarge(edge);
       receive(exchange, request, body);
@@ -63,14 +56,14 @@ export function publish(edge: EdgeServices, res: HttpResponse, req: HttpRequest)
 }
 
 /** A body that is announced as too large is refused before it has come. */
-function refuseUnread(edge: EdgeServices, req: HttpRequest): void {
+function refuseUnread(edge: EdgeServices, req: RequestView): void {
   if (Number(req.getHeader('content-length')) > edge.config.bodyBytesMax) throw bodyTooLarge(edge);
 }
 
 /** What is needed of the headers, for they are gone when the body comes. */
-function readRequest(req: HttpRequest): Publish {
+function readRequest(name: string, req: RequestView): Publish {
   return {
-    name: req.getParameter(0),
+    name,
     contentType: req.getHeader('content-type'),
     eventType: readEventType(req.getHeader('gapless-event')),
     ifHead: req.getHeader('gapless-if-head'),

@@ -35,6 +35,29 @@ export function readBody(res: HttpResponse, bytesMax: number, done: (body: Uint8
   });
 }
 
+/** A body that comes while it is not known yet who will take it, bounded. */
+export class HeldBody {
+  /** Undefined: not whole yet. Null: too large. */
+  #body: Uint8Array | null | undefined;
+  #taker: ((body: Uint8Array | null) => void) | null = null;
+
+  constructor(res: HttpResponse, bytesMax: number) {
+    readBody(res, bytesMax, (body) => {
+      // The library takes the bytes back when this returns.
+      this.#body = this.#taker === null && body !== null ? body.slice() : body;
+      this.#taker?.(body);
+    });
+  }
+
+  /** Like `readBody`, for a body that has perhaps come. */
+  read(bytesMax: number, done: (body: Uint8Array | null) => void): void {
+    const bounded = (body: Uint8Array | null): void =>
+      done(body !== null && body.length > bytesMax ? null : body);
+    if (this.#body === undefined) this.#taker = bounded;
+    else bounded(this.#body);
+  }
+}
+
 function appended(
   collected: Uint8Array | null,
   length: number,

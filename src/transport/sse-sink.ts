@@ -65,7 +65,9 @@ export class SseSink implements Sink {
     this.#open = false;
     // Two steps: asked to close as well, the library would put a header into the middle of the chunked body.
     this.#res.cork(() => {
-      this.#res.write(endingFrame(ending));
+      const last = endingFrame(ending);
+      // An empty chunk would be the last one.
+      if (last !== '') this.#res.write(last);
       this.#res.end();
     });
   }

@@ -2,28 +2,29 @@
  * Streams as things: create, list, look at, close, delete (contract 2). Cold path: the coordinator answers.
  */
 
-import type { HttpRequest } from 'uWebSockets.js';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
 import type { Exchange } from './exchange.js';
 import { readJson } from './json-body.js';
-import type { Query } from './query.js';
+import { Query } from './query.js';
+import type { RequestView } from './request-view.js';
 import { positionHeaders } from './subscribe.js';
 
 const LIST_LIMIT_ABSENT = 100;
 const LIST_LIMIT_MAX = 1000;
 
 /** PUT /v1/streams/{stream} (2.1). */
-export async function createStream(exchange: Exchange, req: HttpRequest, name: string): Promise<void> {
+export async function createStream(exchange: Exchange, name: string, req: RequestView): Promise<void> {
   const config = await readJson(exchange, req);
   const { ref, created } = await exchange.edge.coordinator.put(name, config);
   exchange.sendJson(created ? 201 : 200, describe(ref), { 'Gapless-Epoch': ref.epoch });
 }
 
 /** GET /v1/streams (2.2). */
-export async function listStreams(exchange: Exchange, query: Query): Promise<void> {
+export async function listStreams(exchange: Exchange, _name: string, req: RequestView): Promise<void> {
+  const query = new Query(req.getQuery());
   const limit = query.count('limit', { min: 1, max: LIST_LIMIT_MAX, absent: LIST_LIMIT_ABSENT });
   const prefix = query.get('prefix') ?? '';
   const after = query.get('after') ?? '';

@@ -2,7 +2,6 @@
  * GET /v1/streams/{stream} with `Accept: text/event-stream` (contract 4).
  */
 
-import type { HttpRequest } from 'uWebSockets.js';
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { endingFrame } from '../broker/ending.js';
 import { type EventTypes, typesRendering } from '../broker/rendering.js';
@@ -14,6 +13,7 @@ import type { StreamPositions } from '../ring/lifecycle.js';
 import type { Exchange, Headers } from './exchange.js';
 import { enterAs, type NamedEntrant, readSubscriber } from './named-subscriber.js';
 import type { Query } from './query.js';
+import type { RequestView } from './request-view.js';
 import { beginAfter, readStart } from './resume-request.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 import { SseSink } from './sse-sink.js';
@@ -23,7 +23,7 @@ const TYPES_MAX = 64;
 
 export function subscribe(
   exchange: Exchange,
-  req: HttpRequest,
+  req: RequestView,
   name: string,
   query: Query,
 ): Promise<void> | void {
@@ -84,6 +84,7 @@ class SseEntrant implements NamedEntrant {
       const options = { sink, cursor, rendering, tellUnavailable: this.alwaysCreates };
       const subscription = edge.broker.subscribe(stream, options);
       sink.attach(subscription);
+      edge.sessions.opened(subscription, exchange.principal);
       const position = formatCursor(stream.epoch, cursor);
       const taken = sink.write(retryFrame(retryMs(edge)) + primingFrame(position));
       edge.broker.start(subscription, taken);

@@ -4,6 +4,7 @@
  */
 
 import type { WebSocket } from 'uWebSockets.js';
+import type { Principal } from '../auth/principal.js';
 import { parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
@@ -35,6 +36,7 @@ export interface Handshake {
   readonly lastEventId: string;
   readonly query: string | undefined;
   readonly format: MessageFormat;
+  readonly principal: Principal;
 }
 
 export class WebSocketConnection {
@@ -106,7 +108,7 @@ export class WebSocketConnection {
   }
 
   #enter(sink: WebSocketSink): Promise<void> | void {
-    const { name, lastEventId, query } = this.#handshake;
+    const { name, lastEventId, query, principal } = this.#handshake;
     if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
     const parameters = new Query(query);
     const subscriber = readSubscriber(parameters);
@@ -114,6 +116,7 @@ export class WebSocketConnection {
       name,
       start: readStart(lastEventId, parameters.get('cursor'), this.#edge.counters),
       types: readTypes(parameters.get('types')),
+      principal,
     });
     if (subscriber !== null) {
       this.#subscriber = subscriber;

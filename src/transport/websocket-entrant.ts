@@ -2,6 +2,7 @@
  * A WebSocket on its way into a stream (contract 5.2).
  */
 
+import type { Principal } from '../auth/principal.js';
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
 import { formatCursor } from '../core/cursor.js';
@@ -13,6 +14,13 @@ import type { NamedEntrant } from './named-subscriber.js';
 import { beginAfter } from './resume-request.js';
 import type { WebSocketSink } from './websocket-sink.js';
 
+export interface WebSocketRequest {
+  readonly name: string;
+  readonly start: Start;
+  readonly types: EventTypes | null;
+  readonly principal: Principal;
+}
+
 export class WebSocketEntrant implements NamedEntrant {
   readonly name: string;
   start: Start;
@@ -21,16 +29,14 @@ export class WebSocketEntrant implements NamedEntrant {
   readonly #edge: EdgeServices;
   readonly #sink: WebSocketSink;
   readonly #rendering: Rendering;
+  readonly #principal: Principal;
 
-  constructor(
-    edge: EdgeServices,
-    sink: WebSocketSink,
-    { name, start, types }: { name: string; start: Start; types: EventTypes | null },
-  ) {
+  constructor(edge: EdgeServices, sink: WebSocketSink, { name, start, types, principal }: WebSocketRequest) {
     this.name = name;
     this.start = start;
     this.#edge = edge;
     this.#sink = sink;
+    this.#principal = principal;
     this.#rendering = messageRendering(sink.format, types);
   }
 
@@ -40,7 +46,7 @@ export class WebSocketEntrant implements NamedEntrant {
 
   enter(stream: EdgeStream, at: StreamPositions): void {
     const sink = this.#sink;
-    const { broker, counters } = this.#edge;
+    const { broker, counters, sessions } = this.#edge;
     const after = beginAfter(this.start, at, counters);
     const cursor = formatCursor(at.epoch, after);
     if (at.closed && after === at.committed) return sink.end({ kind: 'closed', cursor });
@@ -51,6 +57,7 @@ export class WebSocketEntrant implements NamedEntrant {
       tellUnavailable: true,
     });
     sink.attach(subscription);
+    sessions.opened(subscription, this.#principal);
     const { epoch, committed } = at;
     const taken = sink.say({ kind: 'open', cursor, epoch, floor: lowestReadable(at), head: committed });
     broker.start(subscription, taken);

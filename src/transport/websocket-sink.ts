@@ -79,6 +79,7 @@ export class WebSocketSink implements Sink {
         this.say({ kind: ending.kind, cursor: ending.cursor });
         return this.#close(CLOSE_NORMAL, `stream_${ending.kind}`);
       case 'unavailable':
+      case 'expired':
         return this.refuse(ending.refusal);
       case 'drained':
         this.say({ kind: 'draining', retryMs: ending.retryMs });

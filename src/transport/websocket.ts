@@ -3,13 +3,14 @@
  * which a page cannot see; whatever else is wrong is said in a message, and by the close code after it.
  */
 
-import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { MessageFormat } from '../wire/live-message.js';
 import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
+import type { RequestView } from './request-view.js';
 import { retryAfterSeconds } from './retry.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
@@ -37,7 +38,12 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
   app.ws<UserData>(pattern, {
     upgrade: (res, req, context) => {
       const exchange = new Exchange(edge, res, req);
-      void exchange.run(() => shakeHands(edge, res, req, context));
+      void exchange.run(() => {
+        admit(edge);
+        return edge.access.guard(exchange, req, 'subscribe', req.getParameter(0), (_, name, request) =>
+          shakeHands(exchange, name, request, context),
+        );
+      });
     },
     open: (ws) => {
       counters.add(Counter.webSockets, 1);
@@ -65,13 +71,8 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
   });
 }
 
-function shakeHands(
-  edge: EdgeServices,
-  res: HttpResponse,
-  req: HttpRequest,
-  context: us_socket_context_t,
-): void {
-  admit(edge);
+function shakeHands(exchange: Exchange, name: string, req: RequestView, context: us_socket_context_t): void {
+  const { edge, principal, res } = exchange;
   if (edge.draining) {
     throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
   }
@@ -86,13 +87,15 @@ function shakeHands(
   }
   const { protocol, format } = negotiateProtocol(req.getHeader('sec-websocket-protocol'));
   const connection = new WebSocketConnection(edge, {
-    name: req.getParameter(0),
+    name,
     lastEventId: req.getHeader('last-event-id'),
     query: req.getQuery(),
     format,
+    principal,
   });
   const key = req.getHeader('sec-websocket-key');
-  res.upgrade<UserData>({ connection }, key, protocol, req.getHeader('sec-websocket-extensions'), context);
+  const extensions = req.getHeader('sec-websocket-extensions');
+  res.cork(() => res.upgrade<UserData>({ connection }, key, protocol, extensions, context));
 }
 
 /** For a request that asks for a WebSocket without what a handshake has. */

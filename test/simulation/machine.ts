@@ -129,6 +129,7 @@ export class Machine {
       metrics: {
         render: async () => ({ contentType: '', text: '' }),
       } as unknown as CoordinatorParts['metrics'],
+      unknownKey: async () => undefined,
       replay: async (ask) =>
         log === null
           ? null
@@ -146,7 +147,7 @@ export class Machine {
     }
     setInterval(() => directory.sweep(), SWEEP_MS);
     for (let edge = 0; edge < options.edges; edge++) {
-      this.#startEdge(main, coordinator, { edge, config, logStatus, clockOrigin: 0, ...buffers });
+      this.#startEdge(main, coordinator, { edge, config, logStatus, keys: null, clockOrigin: 0, ...buffers });
     }
   }
 

@@ -53,6 +53,7 @@ export class BrokerProcess {
   readonly #listening: Promise<number>;
   #port = 0;
   #partialLine = '';
+  #awaitedLines = 0;
   #settleListening: (port: number) => void = () => {};
 
   private constructor(options: LaunchOptions) {
@@ -132,6 +133,21 @@ export class BrokerProcess {
   /** Lines that no healthy run logs. */
   get errors(): LogLine[] {
     return this.log.filter((line) => line.level >= ERROR_LEVEL);
+  }
+
+  /** Resolves when a line with this message is there that was not at the last such wait. */
+  async until(message: string): Promise<LogLine> {
+    for (;;) {
+      const at = this.log.findIndex((line, index) => index >= this.#awaitedLines && line.msg === message);
+      if (at >= 0) {
+        this.#awaitedLines = at + 1;
+        return this.log[at] as LogLine;
+      }
+      await withDeadline(
+        `the line ${message}`,
+        new Promise<void>((resolve) => this.#child.stdout?.once('data', resolve)),
+      );
+    }
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -30,6 +30,7 @@ export const FAMILIES: Readonly<Record<string, 'counter' | 'gauge' | 'histogram'
   gapless_evicted_undelivered_events_total: 'counter',
   gapless_head_events: 'gauge',
   gapless_heartbeats_total: 'counter',
+  gapless_http_requests_denied_total: 'counter',
   gapless_http_request_errors_total: 'counter',
   gapless_http_requests_total: 'counter',
   gapless_pages_total: 'counter',
@@ -50,6 +51,7 @@ export const FAMILIES: Readonly<Record<string, 'counter' | 'gauge' | 'histogram'
   gapless_subscriber_lag_events: 'histogram',
   gapless_subscriber_stalls_total: 'counter',
   gapless_subscribers: 'gauge',
+  gapless_subscribers_expired_total: 'counter',
   gapless_subscribers_overtaken_total: 'counter',
   gapless_subscribers_stalled: 'gauge',
 };

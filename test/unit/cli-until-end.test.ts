@@ -17,7 +17,7 @@ function fakeBroker(behaviour: { drain?: Promise<void>; stop?: Promise<void>; fa
     calls.push('stop');
     return behaviour.stop ?? Promise.resolve();
   };
-  return { port: 1, calls, drain, stop, failed: behaviour.failed ?? never };
+  return { port: 1, calls, drain, stop, reload: null, failed: behaviour.failed ?? never };
 }
 
 /** Signals are emitted here, not sent: they must not reach the process that runs the tests. */
