@@ -8,6 +8,7 @@ import { serveCommand } from './serve.js';
 import { streamsCommand } from './streams.js';
 import { subscribeCommand } from './subscribe.js';
 import { printError, printLine, refuse } from './terminal.js';
+import { tokenCommand } from './token.js';
 import { packageVersion } from './version.js';
 
 const helpCommand: Command = {
@@ -28,6 +29,7 @@ const COMMANDS: readonly Command[] = [
   subscribeCommand,
   streamsCommand,
   configCommand,
+  tokenCommand,
   conformanceCommand,
   helpCommand,
 ];
