@@ -35,7 +35,7 @@ async function serve(config: Config): Promise<number> {
   // Before the line below: whoever waits for it may send a signal as soon as it is there.
   const ended = untilEnd(broker, log);
   const { port } = broker;
-  const url = `http://${address(config.host, port)}`;
+  const url = `http${config.tlsCertFile === null ? '' : 's'}://${address(config.host, port)}`;
   log.info({ url, port, threads: config.threads, memory: config.memory }, 'listening');
   return ended;
 }

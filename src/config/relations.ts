@@ -57,12 +57,19 @@ export function fitDefaults({ config, sources }: Settings): Config {
   return fitted;
 }
 
+const KEY_AND_CERT: readonly SettingKey[] = ['tlsKeyFile', 'tlsCertFile'];
+
 /** Checks values that are each right against one another. */
 export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
   const problems = FITS.filter((fit) => !holds(fit, config)).map(({ inner, outer, isStrict }) => {
     const bound = `${isStrict ? 'less than' : 'at most'} the ${formatSize(config[outer])} of ${whereIs(outer)}`;
     return badValue(whereIs(inner), formatSize(config[inner]), bound);
   });
+  if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
+    const [given, missing] = config.tlsCertFile === null ? KEY_AND_CERT : KEY_AND_CERT.toReversed();
+    const where = whereIs(given as SettingKey);
+    problems.push({ where, message: `alone, expected ${missing} as well: TLS needs both` });
+  }
   if (!config.insecure && !hasKeys(config) && !isLoopback(config.host)) {
     const expected =
       'a loopback address such as 127.0.0.1, because nobody has to authenticate; ' +

@@ -4,6 +4,18 @@ import { isKeySetUrl } from './text-forms.js';
 
 /** Who may do what (contract 9). */
 export const SECURITY_DEFINITIONS = {
+  tlsCertFile: define({
+    group: 'Security',
+    kind: path('FILE'),
+    default: null,
+    doc: 'PEM file with the certificate, and those that vouch for it: serve TLS only. Read again on SIGHUP.',
+  }),
+  tlsKeyFile: define({
+    group: 'Security',
+    kind: path('FILE'),
+    default: null,
+    doc: 'PEM file with the key of `tlsCertFile`, without a passphrase.',
+  }),
   jwtKeysFile: define({
     group: 'Security',
     kind: path('FILE'),

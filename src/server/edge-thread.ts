@@ -65,6 +65,10 @@ export class EdgeThread {
     });
   }
 
+  renewCertificate(): void {
+    this.#send({ kind: 'renewCertificate' });
+  }
+
   useKeys(keys: KeyMaterial): void {
     this.#send({ kind: 'keys', keys });
   }

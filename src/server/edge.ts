@@ -2,17 +2,18 @@
  * An edge thread: its parts with real sockets, and the clocks that drive them.
  */
 
-import uWS, { type us_listen_socket } from 'uWebSockets.js';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
 import type { KeyMaterial } from '../auth/key-material.js';
+import type { Config } from '../config/schema.js';
 import { createLogger } from '../log.js';
 import { Counter } from '../ring/counters.js';
 import { addRoutes } from '../transport/app.js';
 import { assembleEdge } from './edge-assembly.js';
 import { drainEdge } from './edge-drain.js';
 import { EdgeLink } from './edge-link.js';
+import { Listener, type ListenerOptions } from './listener.js';
 import type { EdgeCommand, EdgeSetup } from './messages.js';
 import { SteadyClock } from './steady-clock.js';
 
@@ -34,9 +35,11 @@ const services = assembleEdge({
 });
 const { broker, counters, access, sessions } = services;
 
-const app = uWS.App();
-addRoutes(app, services);
-let listening: us_listen_socket | false = false;
+const listener = new Listener({
+  host: config.host,
+  tls: tlsOf(config),
+  addRoutes: (app) => addRoutes(app, services),
+});
 const delay = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
 delay.enable();
 const ticking = setInterval(() => broker.tick(), broker.tickIntervalMs);
@@ -47,9 +50,11 @@ parentPort.on('message', (command: EdgeCommand) => {
     case 'answer':
       return link.answered(command);
     case 'listen':
-      return listen(command.port);
+      return link.send({ kind: listener.listen(command.port) ? 'listening' : 'listenFailed' });
     case 'report':
       return link.send({ kind: 'report', id: command.id, lags: broker.lags() });
+    case 'renewCertificate':
+      return renewCertificate();
     case 'keys':
       return useKeys(command.keys);
     case 'drain':
@@ -66,11 +71,16 @@ process.on('uncaughtException', (error) => {
   stop();
 });
 
-function listen(port: number): void {
-  app.listen(config.host, port, (socket) => {
-    listening = socket;
-    link.send({ kind: socket ? 'listening' : 'listenFailed' });
-  });
+function tlsOf({ tlsCertFile, tlsKeyFile }: Config): ListenerOptions['tls'] {
+  return tlsCertFile === null || tlsKeyFile === null ? null : { certFile: tlsCertFile, keyFile: tlsKeyFile };
+}
+
+function renewCertificate(): void {
+  try {
+    listener.renewCertificate();
+  } catch (error) {
+    log.error({ reason: (error as Error).message }, 'certificate not renewed');
+  }
 }
 
 function useKeys(keys: KeyMaterial): void {
@@ -94,8 +104,6 @@ function stop(): void {
   clearInterval(ticking);
   clearInterval(sampling);
   delay.disable();
-  if (listening) uWS.us_listen_socket_close(listening);
-  listening = false;
-  app.close();
+  listener.close();
   link.send({ kind: 'stopped' });
 }

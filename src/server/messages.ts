@@ -72,6 +72,7 @@ export type EdgeCommand =
   | Answer
   | { readonly kind: 'listen'; readonly port: number }
   | { readonly kind: 'report'; readonly id: number }
+  | { readonly kind: 'renewCertificate' }
   | { readonly kind: 'keys'; readonly keys: KeyMaterial }
   | { readonly kind: 'drain'; readonly drainMs: number }
   | { readonly kind: 'stop' };

@@ -11,6 +11,7 @@ import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll } from '../ring/counters.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
+import { checkCertificate } from './certificate.js';
 import { Coordinator } from './coordinator.js';
 import { createBuffers } from './create-buffers.js';
 import { createDirectory } from './create-directory.js';
@@ -28,7 +29,7 @@ export interface RunningBroker {
   /** Sends subscribers away over the drain time, then closes everything. */
   drain(): Promise<void>;
   /**
-   * Reads again what may change while it runs; null where nothing may.
+   * Reads again what may change while it runs, keys and certificate; null where nothing may.
    * @throws an error that says what is wrong; nothing has changed then.
    */
   readonly reload: (() => Promise<void>) | null;
@@ -43,6 +44,7 @@ export interface RunningBroker {
  *   is wrong with the data directory.
  */
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
+  await checkCertificate(config);
   const threads: EdgeThread[] = [];
   const keySource = await KeySource.open(config, logger, (keys) => {
     for (const thread of threads) thread.useKeys(keys);
@@ -122,12 +124,18 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await stop();
     throw error;
   }
+  const reload = async (): Promise<void> => {
+    // Checked first, so that both change or none.
+    await checkCertificate(config);
+    await keySource?.reload();
+    for (const thread of threads) thread.renewCertificate();
+  };
   const parts = [...threads, ...(durability === null ? [] : [durability])];
   return {
     port,
     failed: Promise.race(parts.map((part) => part.failed)),
     stop,
-    reload: keySource === null ? null : () => keySource.reload(),
+    reload: keySource === null && config.tlsCertFile === null ? null : reload,
     drain: async () => {
       await Promise.all(threads.map((thread) => thread.drain(config.drainMs)));
       await stop();
