@@ -186,6 +186,12 @@ export const ERRORS = {
     retry: false,
     doc: 'A browser may open a WebSocket from the origins that the server was told of, and from its own.',
   },
+  overloaded: {
+    status: 503,
+    title: 'The server is overloaded',
+    retry: true,
+    doc: 'The server is behind: it takes no replays, or no new subscriptions, until it has caught up. Try again later.',
+  },
   producer_fenced: {
     status: 403,
     title: 'A newer epoch of the producer has begun',
@@ -203,6 +209,18 @@ export const ERRORS = {
     title: 'The publish was appended before',
     retry: false,
     doc: 'It was appended by an earlier request, and too many of its producer followed to say where. It is not appended again.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'The publisher is over its rate',
+    retry: true,
+    doc: 'The token subject, key or address has published more than its rate allows; nothing was appended. Try again soon.',
+  },
+  replay_limited: {
+    status: 429,
+    title: 'This address resumes too much',
+    retry: true,
+    doc: 'Clients of this address were behind by more than its budget of a minute. Come back later, with the same cursor.',
   },
   reserved_type: {
     status: 400,
@@ -263,6 +281,12 @@ export const ERRORS = {
     title: 'There are too many named subscribers',
     retry: true,
     doc: 'The limit of named subscribers is reached, of the stream or in all; forget some, or subscribe without a name.',
+  },
+  too_many_subscriptions: {
+    status: 503,
+    title: 'There are too many subscriptions',
+    retry: true,
+    doc: 'A limit of subscriptions is reached: of the server, the stream or the address, as scope says. Try again later.',
   },
   unauthorized: {
     status: 401,

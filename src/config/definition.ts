@@ -9,6 +9,7 @@ export type Group =
   | 'Durability'
   | 'Publishing'
   | 'Reading'
+  | 'Limits'
   | 'Operations';
 
 export interface Definition<T> {

@@ -1,5 +1,6 @@
 import { type Definition, define } from './definition.js';
 import { choice, type Kind, list, onOff, path, size, text, time, wholeNumber } from './kinds.js';
+import { LIMIT_DEFINITIONS } from './limit-settings.js';
 import { SECURITY_DEFINITIONS } from './security-settings.js';
 import { isCorsOrigin, isHost, isStreamPattern } from './text-forms.js';
 
@@ -258,6 +259,7 @@ const DEFINITIONS = {
     default: 2 * SECOND_MS,
     doc: 'Time after which a subscriber should come back, before jitter.',
   }),
+  ...LIMIT_DEFINITIONS,
   config: define({
     group: 'Operations',
     kind: path('FILE'),

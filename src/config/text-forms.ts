@@ -42,6 +42,14 @@ export function isCorsOrigin(origin: string): boolean {
   return URL.canParse(origin) && new URL(origin).origin === origin;
 }
 
+/** An IP address, or a range: an address, a slash and the number of its fixed bits. */
+export function isAddressRange(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/');
+  const family = isIP(address);
+  if (family === 0 || more.length > 0) return false;
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
+}
+
 /** Keys decide who gets in: they come over TLS, or from this machine. */
 export function isKeySetUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;

@@ -21,7 +21,7 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
   {
     name: 'gapless_publishes_refused_total',
-    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit, no more producers can be remembered.',
+    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit, no more producers can be remembered, or for a rate.',
     type: 'counter',
     words: {
       label: 'reason',
@@ -30,6 +30,7 @@ export const WORD_METRICS: readonly WordMetric[] = [
         memory: Counter.refusedMemory,
         log: Counter.refusedLog,
         producers: Counter.refusedProducers,
+        rate: Counter.refusedRate,
       },
     },
   },
@@ -130,6 +131,22 @@ export const WORD_METRICS: readonly WordMetric[] = [
     words: {
       label: 'reason',
       values: { unauthorized: Counter.requestsUnauthorized, forbidden: Counter.requestsForbidden },
+    },
+  },
+  {
+    name: 'gapless_subscriptions_refused_total',
+    help: 'Subscriptions and pages refused for a limit of the server, the stream or the address, or because the loop is late.',
+    type: 'counter',
+    words: {
+      label: 'reason',
+      values: {
+        server: Counter.subscribersRefused,
+        stream: Counter.streamSubscribersRefused,
+        address: Counter.addressSubscribersRefused,
+        replay: Counter.replaysLimited,
+        shed_replay: Counter.shedReplays,
+        shed_subscription: Counter.shedSubscriptions,
+      },
     },
   },
   word(

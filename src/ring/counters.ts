@@ -84,6 +84,18 @@ export const Counter = {
   requestsForbidden: 42,
   /** Subscriptions that ended because their token or key did. */
   subscribersExpired: 43,
+  /** Publishes refused because their key or address is over its rate. */
+  refusedRate: 44,
+  /** Subscriptions refused for the limit of all. */
+  subscribersRefused: 45,
+  streamSubscribersRefused: 46,
+  addressSubscribersRefused: 47,
+  /** Replays refused because their address is over its budget. */
+  replaysLimited: 48,
+  /** Replays refused because the loop is late. */
+  shedReplays: 49,
+  /** Subscriptions refused because the loop is late. */
+  shedSubscriptions: 50,
 } as const;
 
 const COUNTERS_LENGTH = 64;

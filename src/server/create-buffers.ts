@@ -5,6 +5,7 @@
 import type { Config } from '../config/schema.js';
 import { createCounters } from '../ring/counters.js';
 import { createRings, type RingsBuffers } from '../ring/rings.js';
+import { createTallies } from '../ring/tally.js';
 import { createWakes } from '../ring/wake-queue.js';
 import { producerLimits } from './bounds.js';
 
@@ -12,9 +13,13 @@ export interface SharedBuffers {
   readonly rings: RingsBuffers;
   readonly wakes: SharedArrayBuffer;
   readonly counters: SharedArrayBuffer;
+  /** Of what is limited by key and by address. */
+  readonly tallies: SharedArrayBuffer;
+  /** Nobody outside knows it, so that no keys can be made up that meet in one tally. */
+  readonly tallySeed: string;
 }
 
-export function createBuffers(config: Config): SharedBuffers {
+export function createBuffers(config: Config, tallySeed: string): SharedBuffers {
   const isDurable = config.dataDir !== null;
   return {
     rings: createRings({
@@ -25,5 +30,7 @@ export function createBuffers(config: Config): SharedBuffers {
     }),
     wakes: createWakes(config.threads, config.streamsMax, isDurable ? 1 : 0),
     counters: createCounters(config.threads),
+    tallies: createTallies(),
+    tallySeed,
   };
 }

@@ -15,8 +15,11 @@ import { LogStatus } from '../ring/log-status.js';
 import { Rings, type StreamHandle } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { Access } from '../transport/access.js';
+import { ClientAddress } from '../transport/client-address.js';
 import { Cors } from '../transport/cors.js';
 import type { EdgeServices } from '../transport/edge-services.js';
+import { Limits } from '../transport/limits.js';
+import { retryAfterSeconds } from '../transport/retry.js';
 import { Sessions } from '../transport/sessions.js';
 import { connectionsMax, frameBytesMax } from './bounds.js';
 import type { EdgeLink } from './edge-link.js';
@@ -34,7 +37,16 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
   const { config, edge } = setup;
   const counters = new Counters(setup.counters, edge);
   const allCounters = countersOfAll(setup.counters);
+  const limits = new Limits({
+    config,
+    tallies: setup.tallies,
+    seed: setup.tallySeed,
+    counters,
+    subscribers: () => allCounters.reduce((sum, block) => sum + block.get(Counter.subscribers), 0),
+    retryAfter: () => retryAfterSeconds({ config, random }),
+  });
   const sessions: Sessions = new Sessions({
+    limits,
     unsubscribe: (subscription) => broker.unsubscribe(subscription),
   });
   const broker = assembleBroker(parts, counters, sessions);
@@ -59,6 +71,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       counters,
     }),
     sessions,
+    limits,
+    clientAddress: new ClientAddress(config.trustedProxies),
     cors: new Cors(config.corsOrigins),
     log,
     batch: new FrameBatch(frameBytesMax(config)),

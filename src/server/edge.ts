@@ -19,6 +19,8 @@ import { SteadyClock } from './steady-clock.js';
 
 const SAMPLE_MS = 1000;
 const LOOP_DELAY_RESOLUTION_MS = 10;
+/** How often is looked whether the loop is late; see pressure.ts. */
+const WATCH_MS = 100;
 
 assert(parentPort !== null, 'an edge runs in a thread of its own');
 const link = new EdgeLink(parentPort);
@@ -33,7 +35,7 @@ const services = assembleEdge({
   random: Math.random,
   defer: setImmediate,
 });
-const { broker, counters, access, sessions } = services;
+const { broker, counters, access, limits, sessions } = services;
 
 const listener = new Listener({
   host: config.host,
@@ -43,6 +45,8 @@ const listener = new Listener({
 const delay = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
 delay.enable();
 const ticking = setInterval(() => broker.tick(), broker.tickIntervalMs);
+const watching = setInterval(watchLoop, WATCH_MS);
+let watchedAtMs = performance.now();
 const sampling = setInterval(sample, SAMPLE_MS);
 
 parentPort.on('message', (command: EdgeCommand) => {
@@ -87,6 +91,12 @@ function useKeys(keys: KeyMaterial): void {
   counters.add(Counter.subscribersExpired, sessions.endWithout(access.useKeys(keys)));
 }
 
+function watchLoop(): void {
+  const nowMs = performance.now();
+  limits.observeDelay(nowMs - watchedAtMs - WATCH_MS);
+  watchedAtMs = nowMs;
+}
+
 function sample(): void {
   counters.add(Counter.subscribersExpired, sessions.endExpired(Date.now()));
   broker.sampleLag();
@@ -102,6 +112,7 @@ function sample(): void {
 /** Closes everything, or the end of the thread would abort the process. */
 function stop(): void {
   clearInterval(ticking);
+  clearInterval(watching);
   clearInterval(sampling);
   delay.disable();
   listener.close();

@@ -25,6 +25,10 @@ export interface EdgeSetup {
   /** How the durable log is doing; null without one. */
   readonly logStatus: SharedArrayBuffer | null;
   readonly clockOrigin: ClockOrigin;
+  /** Sums over callers, of all edges; see tally.ts. */
+  readonly tallies: SharedArrayBuffer;
+  /** Random: keeps strangers from choosing where they are counted. */
+  readonly tallySeed: string;
   /** Null: nobody has to authenticate. */
   readonly keys: KeyMaterial | null;
 }

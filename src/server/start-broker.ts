@@ -20,6 +20,7 @@ import { EdgeThread } from './edge-thread.js';
 import { claimPort } from './free-port.js';
 import { KeySource } from './key-source.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
+import { tallyDrain } from './tally-drain.js';
 
 /** How often age and time to live are applied, milliseconds. */
 const SWEEP_MS = 250;
@@ -51,7 +52,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   });
   const port = await claimPort(config.host, config.port);
   const origin = clockOrigin();
-  const buffers = createBuffers(config);
+  const buffers = createBuffers(config, randomBytes(16).toString('hex'));
   const rings = new Rings(buffers.rings);
   const durability =
     config.dataDir === null
@@ -97,7 +98,11 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     unknownKey: async () => keySource?.unknownKey(),
     replay: async (ask) => durability?.replay(ask) ?? null,
   });
-  const sweeping = setInterval(() => directory.sweep(), SWEEP_MS);
+  const drainTallies = tallyDrain(config, buffers.tallies);
+  const sweeping = setInterval(() => {
+    directory.sweep();
+    drainTallies(SWEEP_MS);
+  }, SWEEP_MS);
   const close = async (): Promise<void> => {
     clearInterval(sweeping);
     keySource?.close();

@@ -13,7 +13,9 @@ import type { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import type { Counters } from '../ring/counters.js';
 import type { Access } from './access.js';
+import type { ClientAddress } from './client-address.js';
 import type { Cors } from './cors.js';
+import type { Limits } from './limits.js';
 import type { Sessions } from './sessions.js';
 
 /** The coordinator's side of the API, asked over a message port. */
@@ -38,6 +40,8 @@ export interface EdgeServices {
   readonly counters: Counters;
   readonly access: Access;
   readonly sessions: Sessions;
+  readonly limits: Limits;
+  readonly clientAddress: ClientAddress;
   readonly cors: Cors;
   readonly log: Logger;
   /** Frames of the publish at hand; reused, for a publish is decoded and appended without a pause. */

@@ -7,6 +7,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { ANYBODY, type Principal } from '../auth/principal.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
+import type { TallyKey } from '../ring/tally.js';
 import type { EdgeServices } from './edge-services.js';
 import { HeldBody, readBody } from './request-body.js';
 
@@ -39,6 +40,8 @@ export class Exchange {
   readonly edge: EdgeServices;
   /** Who sent the request; everybody, until a guard says who. */
   principal: Principal = ANYBODY;
+  /** Where from; null where no limit is by address. */
+  readonly address: TallyKey | null;
   readonly #origin: string;
   /** The peer is gone, or was answered. */
   #done = false;
@@ -52,6 +55,9 @@ export class Exchange {
     this.edge = edge;
     this.res = res;
     this.#origin = edge.cors.enabled ? req.getHeader('origin') : '';
+    this.address = edge.limits.needsAddress
+      ? edge.limits.key(edge.clientAddress.of(res.getRemoteAddress(), req.getHeader('x-forwarded-for')))
+      : null;
     edge.counters.add(Counter.requests, 1);
   }
 

@@ -55,6 +55,7 @@ export async function readPage(
   const at = stream === null ? null : broker.positions(stream);
   if (stream === null || at === null) throw missing(exchange, request);
   const afterSeq = beginAfter(request.start, at, counters);
+  exchange.edge.limits.admitReplay(exchange, at, afterSeq);
   if (afterSeq < at.committed || at.closed || request.waitMs === 0 || exchange.edge.draining) {
     await answer(exchange, request, stream, afterSeq);
   } else {

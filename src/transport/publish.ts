@@ -83,6 +83,7 @@ function receive(exchange: Exchange, request: Publish, body: Uint8Array): void {
   const { edge } = exchange;
   if (!isStreamName(request.name)) throw new RequestError('invalid_stream_name');
   decode(edge, request, body);
+  edge.limits.admitPublish(exchange, edge.batch.count, body.length);
   const stream = edge.broker.streams.known(request.name);
   if (stream !== null && tryAppend(exchange, request, stream, body.length)) return;
   // The library takes the body back when this returns.

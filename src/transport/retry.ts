@@ -10,6 +10,6 @@ export function retryMs(edge: EdgeServices): number {
 }
 
 /** `Retry-After`, whole seconds, at least one. */
-export function retryAfterSeconds(edge: EdgeServices): string {
+export function retryAfterSeconds(edge: Pick<EdgeServices, 'config' | 'random'>): string {
   return String(Math.max(1, Math.round((edge.config.retryMs * (0.5 + 2 * edge.random())) / 1000)));
 }

@@ -78,13 +78,14 @@ class SseEntrant implements NamedEntrant {
       );
       return;
     }
+    edge.limits.admitSubscriber(exchange, at, cursor);
     exchange.answer(200, streamHeaders(at), (res) => {
       const sink = new SseSink(res, edge.broker);
       const rendering = this.#types === null ? null : typesRendering(this.#types);
       const options = { sink, cursor, rendering, tellUnavailable: this.alwaysCreates };
       const subscription = edge.broker.subscribe(stream, options);
       sink.attach(subscription);
-      edge.sessions.opened(subscription, exchange.principal);
+      edge.sessions.opened(subscription, exchange);
       const position = formatCursor(stream.epoch, cursor);
       const taken = sink.write(retryFrame(retryMs(edge)) + primingFrame(position));
       edge.broker.start(subscription, taken);

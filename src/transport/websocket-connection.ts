@@ -4,7 +4,6 @@
  */
 
 import type { WebSocket } from 'uWebSockets.js';
-import type { Principal } from '../auth/principal.js';
 import { parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
@@ -13,6 +12,7 @@ import { type ClientMessage, decodeClientMessage } from '../wire/client-message.
 import type { LiveMessage, MessageFormat } from '../wire/live-message.js';
 import { Confirmations } from './confirmations.js';
 import type { EdgeServices } from './edge-services.js';
+import type { Caller } from './limits.js';
 import { enterAs, readCursor, readSubscriber } from './named-subscriber.js';
 import { Query } from './query.js';
 import { readStart } from './resume-request.js';
@@ -36,7 +36,7 @@ export interface Handshake {
   readonly lastEventId: string;
   readonly query: string | undefined;
   readonly format: MessageFormat;
-  readonly principal: Principal;
+  readonly caller: Caller;
 }
 
 export class WebSocketConnection {
@@ -108,7 +108,7 @@ export class WebSocketConnection {
   }
 
   #enter(sink: WebSocketSink): Promise<void> | void {
-    const { name, lastEventId, query, principal } = this.#handshake;
+    const { name, lastEventId, query, caller } = this.#handshake;
     if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
     const parameters = new Query(query);
     const subscriber = readSubscriber(parameters);
@@ -116,7 +116,7 @@ export class WebSocketConnection {
       name,
       start: readStart(lastEventId, parameters.get('cursor'), this.#edge.counters),
       types: readTypes(parameters.get('types')),
-      principal,
+      caller,
     });
     if (subscriber !== null) {
       this.#subscriber = subscriber;

@@ -2,7 +2,6 @@
  * A WebSocket on its way into a stream (contract 5.2).
  */
 
-import type { Principal } from '../auth/principal.js';
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
 import { formatCursor } from '../core/cursor.js';
@@ -10,6 +9,7 @@ import { lowestReadable, type Start } from '../core/resume.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
 import { encodeEvents, type MessageFormat } from '../wire/live-message.js';
 import type { EdgeServices } from './edge-services.js';
+import type { Caller } from './limits.js';
 import type { NamedEntrant } from './named-subscriber.js';
 import { beginAfter } from './resume-request.js';
 import type { WebSocketSink } from './websocket-sink.js';
@@ -18,7 +18,7 @@ export interface WebSocketRequest {
   readonly name: string;
   readonly start: Start;
   readonly types: EventTypes | null;
-  readonly principal: Principal;
+  readonly caller: Caller;
 }
 
 export class WebSocketEntrant implements NamedEntrant {
@@ -29,14 +29,14 @@ export class WebSocketEntrant implements NamedEntrant {
   readonly #edge: EdgeServices;
   readonly #sink: WebSocketSink;
   readonly #rendering: Rendering;
-  readonly #principal: Principal;
+  readonly #caller: Caller;
 
-  constructor(edge: EdgeServices, sink: WebSocketSink, { name, start, types, principal }: WebSocketRequest) {
+  constructor(edge: EdgeServices, sink: WebSocketSink, { name, start, types, caller }: WebSocketRequest) {
     this.name = name;
     this.start = start;
     this.#edge = edge;
     this.#sink = sink;
-    this.#principal = principal;
+    this.#caller = caller;
     this.#rendering = messageRendering(sink.format, types);
   }
 
@@ -46,10 +46,11 @@ export class WebSocketEntrant implements NamedEntrant {
 
   enter(stream: EdgeStream, at: StreamPositions): void {
     const sink = this.#sink;
-    const { broker, counters, sessions } = this.#edge;
+    const { broker, counters, limits, sessions } = this.#edge;
     const after = beginAfter(this.start, at, counters);
     const cursor = formatCursor(at.epoch, after);
     if (at.closed && after === at.committed) return sink.end({ kind: 'closed', cursor });
+    limits.admitSubscriber(this.#caller, at, after);
     const subscription = broker.subscribe(stream, {
       sink,
       cursor: after,
@@ -57,7 +58,7 @@ export class WebSocketEntrant implements NamedEntrant {
       tellUnavailable: true,
     });
     sink.attach(subscription);
-    sessions.opened(subscription, this.#principal);
+    sessions.opened(subscription, this.#caller);
     const { epoch, committed } = at;
     const taken = sink.say({ kind: 'open', cursor, epoch, floor: lowestReadable(at), head: committed });
     broker.start(subscription, taken);

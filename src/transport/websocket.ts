@@ -72,7 +72,7 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
 }
 
 function shakeHands(exchange: Exchange, name: string, req: RequestView, context: us_socket_context_t): void {
-  const { edge, principal, res } = exchange;
+  const { edge, principal, address, res } = exchange;
   if (edge.draining) {
     throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
   }
@@ -91,7 +91,7 @@ function shakeHands(exchange: Exchange, name: string, req: RequestView, context:
     lastEventId: req.getHeader('last-event-id'),
     query: req.getQuery(),
     format,
-    principal,
+    caller: { principal, address },
   });
   const key = req.getHeader('sec-websocket-key');
   const extensions = req.getHeader('sec-websocket-extensions');

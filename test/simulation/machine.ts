@@ -104,7 +104,7 @@ export class Machine {
   async #boot(main: Thread): Promise<void> {
     const { options, prng } = this.#parts;
     const config = configOf(options);
-    const buffers = createBuffers(config);
+    const buffers = createBuffers(config, '');
     const rings = new Rings(buffers.rings);
     const logStatus = options.durable ? createLogStatus() : null;
     const log = logStatus === null ? null : this.#startLog(main, buffers, logStatus);

@@ -52,6 +52,7 @@ export const FAMILIES: Readonly<Record<string, 'counter' | 'gauge' | 'histogram'
   gapless_subscriber_stalls_total: 'counter',
   gapless_subscribers: 'gauge',
   gapless_subscribers_expired_total: 'counter',
+  gapless_subscriptions_refused_total: 'counter',
   gapless_subscribers_overtaken_total: 'counter',
   gapless_subscribers_stalled: 'gauge',
 };
