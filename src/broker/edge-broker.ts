@@ -284,6 +284,11 @@ export class EdgeBroker {
     if (!this.#heartbeats.beat(subscription)) this.#stall(subscription);
   }
 
+  /** The socket of this subscription is taken up by something else than it wrote; `drained` ends that. */
+  hold(subscription: Subscription): void {
+    if (subscription.state !== 'stalled') this.#stall(subscription);
+  }
+
   #stall(subscription: Subscription): void {
     // One that waits for the log is stalled as well: what comes is kept, and asked for again when the socket drained.
     if (subscription.state !== 'ended') subscription.stream.move(subscription, 'stalled');

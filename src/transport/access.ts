@@ -66,6 +66,20 @@ export class Access {
     return handler(exchange, name, req);
   }
 
+  /** As `guard`, of a request about several streams: to each of them the right is needed. */
+  guardAll(
+    exchange: Exchange,
+    req: HttpRequest,
+    right: Right,
+    [first = '', ...others]: readonly string[],
+    handler: (req: RequestView) => Promise<void> | void,
+  ): Promise<void> | void {
+    return this.guard(exchange, req, right, first, (_exchange, _name, request) => {
+      for (const name of others) this.#admit(exchange, exchange.principal, right, name);
+      return handler(request);
+    });
+  }
+
   async #handleLater(
     authenticating: Promise<Authenticated>,
     exchange: Exchange,

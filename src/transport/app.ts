@@ -13,6 +13,7 @@ import type { Handler } from './access.js';
 import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
+import { subscribeToMany } from './multi-subscribe.js';
 import { acknowledge, forget } from './named-subscriber.js';
 import { readPage } from './page.js';
 import { publish } from './publish.js';
@@ -31,6 +32,9 @@ const FORMATS: Readonly<Record<string, PageFormat>> = {
 };
 /** What a stream can be read as; the first is for clients that do not mind. */
 const READABLE_TYPES = [...Object.keys(FORMATS), EVENT_STREAM];
+
+/** What streams can be read as: a list of what they are, or their events. */
+const LISTED_TYPES = ['application/json', EVENT_STREAM];
 
 const STREAMS = '/v1/streams';
 const STREAM = '/v1/streams/:stream';
@@ -82,9 +86,7 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   app.head(STREAM, named('inspect', showHead, { mayBeHead: true }));
   app.put(STREAM, named('admin', createStream));
   app.del(STREAM, named('admin', deleteStream));
-  readable(STREAMS, (options) =>
-    route((exchange, req) => edge.access.guard(exchange, req, 'admin', '', listStreams), options),
-  );
+  readable(STREAMS, (options) => route(readStreams, options));
   readable(STATE, (options) => named('inspect', showState, options));
   app.post(CLOSE, named('publish', closeStream));
   app.post(ACK, named('subscribe', acknowledge));
@@ -138,6 +140,20 @@ function readStream(exchange: Exchange, name: string, req: RequestView): Promise
   const query = new Query(req.getQuery());
   if (type === EVENT_STREAM) return subscribe(exchange, req, name, query);
   return readPage(exchange, name, FORMATS[type] as PageFormat, query);
+}
+
+function readStreams(exchange: Exchange, req: HttpRequest): Promise<void> | void {
+  const type = negotiate(req.getHeader('accept'), LISTED_TYPES);
+  if (type === null) throw new RequestError('not_acceptable', `available: ${LISTED_TYPES.join(', ')}`);
+  const { access } = exchange.edge;
+  // An event stream has no head of its own: HEAD is that of the list.
+  if (type !== EVENT_STREAM || req.getMethod() !== 'get') {
+    return access.guard(exchange, req, 'admin', '', listStreams);
+  }
+  const query = new Query(req.getQuery(), ['stream']);
+  return access.guardAll(exchange, req, 'subscribe', query.all('stream'), (request) =>
+    subscribeToMany(exchange, request, query),
+  );
 }
 
 function showReady(exchange: Exchange): void {

@@ -7,20 +7,31 @@ import { RequestError } from '../errors.js';
 
 export class Query {
   readonly #values = new Map<string, string>();
+  readonly #repeated: readonly string[];
+  readonly #all = new Map<string, string[]>();
 
   /**
    * @param query what stands after the question mark; undefined when there is none.
+   * @param repeated parameters that may be given more than once.
    * @throws {RequestError} `invalid_query`
    */
-  constructor(query: string | undefined) {
+  constructor(query: string | undefined, repeated: readonly string[] = []) {
+    this.#repeated = repeated;
     if (query === undefined) return;
     for (const pair of query.split('&')) {
       if (pair === '') continue;
       const equals = pair.indexOf('=');
       const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-      if (this.#values.has(name)) throw new RequestError('invalid_query', `${name} is given twice`);
-      this.#values.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
+      const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
+      if (this.#repeated.includes(name)) this.#all.set(name, [...this.all(name), value]);
+      else if (this.#values.has(name)) throw new RequestError('invalid_query', `${name} is given twice`);
+      else this.#values.set(name, value);
     }
+  }
+
+  /** The values of a parameter that may be given more than once, in order. */
+  all(name: string): readonly string[] {
+    return this.#all.get(name) ?? [];
   }
 
   get(name: string): string | undefined {

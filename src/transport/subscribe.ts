@@ -132,7 +132,8 @@ export function positionHeaders(at: StreamPositions): Headers {
   };
 }
 
-function readOnUnavailable(value: string | undefined): boolean {
+/** Whether a refusal is to be told in-band (contract 4.5). */
+export function readOnUnavailable(value: string | undefined): boolean {
   if (value !== undefined && value !== 'event') {
     throw new RequestError('invalid_query', 'on_unavailable: expected "event"');
   }

@@ -75,12 +75,14 @@ describe('EventSource of a browser, from a page of another origin', {
     return `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
   }
 
-  async function follow(stream: string, query = ''): Promise<Page> {
+  function follow(stream: string, query = ''): Promise<Page> {
+    return followPath(`/v1/streams/${stream}${query}`);
+  }
+
+  async function followPath(path: string): Promise<Page> {
     const page = await browser.context.newPage();
     await page.goto(originUrl());
-    await page.evaluate(
-      `(${FOLLOW})(${JSON.stringify(`http://127.0.0.1:${proxy.port}/v1/streams/${stream}${query}`)})`,
-    );
+    await page.evaluate(`(${FOLLOW})(${JSON.stringify(`http://127.0.0.1:${proxy.port}${path}`)})`);
     return page;
   }
 
@@ -121,6 +123,34 @@ describe('EventSource of a browser, from a page of another origin', {
       range(1, 121).map((seq) => `event ${seq}`),
     );
     assert.ok(seen.opens >= 4 && seen.errors >= 3, `${seen.opens} opens, ${seen.errors} errors`);
+    await page.close();
+  });
+
+  it('follows several streams over one connection, and resumes all of them by its one id, without a preflight', async () => {
+    const streams = range(1, 5).map((index) => freshStream(`several-${index}`));
+    for (const stream of streams) await publish(broker.port, stream, `${stream} 1`);
+    proxy.cutAfterBytes(2_500);
+    const before = proxy.requestHeads.length;
+    const page = await followPath(
+      `/v1/streams?cursor=earliest&${streams.map((name) => `stream=${name}`).join('&')}`,
+    );
+    for (const seq of range(2, 20)) {
+      for (const stream of streams) await publish(broker.port, stream, `${stream} ${seq}`);
+    }
+    await until(page, 'seen.events.length >= 70 && seen.opens >= 3');
+    proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
+    proxy.cutAll();
+    const { events } = await until(page, 'seen.events.length >= 100');
+    const seen = events.map(({ data }) => JSON.parse(data) as { stream: string; data: string });
+    for (const stream of streams) {
+      const data = seen.filter((event) => event.stream === stream).map((event) => event.data);
+      assert.deepEqual(
+        data,
+        range(1, 20).map((seq) => `${stream} ${seq}`),
+      );
+    }
+    const heads = proxy.requestHeads.slice(before);
+    assert.ok(heads.length >= 4 && heads.every((head) => head.startsWith('GET ')), 'no OPTIONS');
     await page.close();
   });
 

@@ -9,6 +9,8 @@ import { type SseEvent, SseParser } from './sse-parser.js';
 export interface SubscribeOptions {
   /** Sent as `Last-Event-ID`; an empty string sends the header empty. */
   lastEventId?: string | undefined;
+  /** Several streams in place of the one that is named (contract 4.10). */
+  streams?: readonly string[] | undefined;
   /** Sent as `?cursor=`. */
   cursor?: string | undefined;
   /** More of the query, such as `types=a,b`. */
@@ -82,9 +84,12 @@ export class SseSubscription {
   static async ask(port: number, stream: string, options: SubscribeOptions = {}): Promise<SseSubscription> {
     const headers: Record<string, string> = { Accept: 'text/event-stream', ...options.headers };
     if (options.lastEventId !== undefined) headers['Last-Event-ID'] = options.lastEventId;
-    const query = [options.cursor === undefined ? undefined : `cursor=${options.cursor}`, options.query];
+    const streams = options.streams?.map((name) => `stream=${name}`) ?? [];
+    const cursor = options.cursor === undefined ? undefined : `cursor=${options.cursor}`;
+    const query = [...streams, cursor, options.query];
     const queryText = query.filter((part) => part !== undefined).join('&');
-    const path = `/v1/streams/${stream}${queryText === '' ? '' : `?${queryText}`}`;
+    const one = options.streams === undefined ? `/${stream}` : '';
+    const path = `/v1/streams${one}${queryText === '' ? '' : `?${queryText}`}`;
 
     const socket = connect({ host: '127.0.0.1', port, noDelay: true });
     const subscription = new SseSubscription(socket, options);

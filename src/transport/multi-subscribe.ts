@@ -1,0 +1,220 @@
+/**
+ * GET /v1/streams?stream=a&stream=b with `Accept: text/event-stream` (contract 4.10).
+ */
+
+import type { EdgeStream } from '../broker/edge-stream.js';
+import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
+import {
+  fingerprintOf,
+  formatMultiCursor,
+  MULTI_STREAMS_MAX,
+  parseMultiCursor,
+} from '../core/multi-cursor.js';
+import type { Start } from '../core/resume.js';
+import { primingFrame, retryFrame } from '../core/sse-frame.js';
+import { isStreamName } from '../core/stream-name.js';
+import { RequestError } from '../errors.js';
+import type { StreamPositions } from '../ring/lifecycle.js';
+import { encodeMultiFrames } from '../wire/multi-frame.js';
+import type { EdgeServices } from './edge-services.js';
+import type { Exchange, Headers } from './exchange.js';
+import { MultiConnection, MultiSink, refusedFrame } from './multi-connection.js';
+import type { Query } from './query.js';
+import type { RequestView } from './request-view.js';
+import { beginAfter, refused } from './resume-request.js';
+import { retryAfterSeconds, retryMs } from './retry.js';
+import { readOnUnavailable, readTypes } from './subscribe.js';
+
+/** How often streams may be deleted under a subscriber before that is an error. */
+const TRIES_MAX = 3;
+
+const HEADERS: Headers = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+  Connection: 'close',
+};
+
+interface MultiSubscribe {
+  readonly names: readonly string[];
+  /** A word, null, or what the cursor says of each stream. */
+  readonly start: 'earliest' | 'latest' | null | { fingerprint: number; seqs: readonly number[] };
+  /** The cursor as it was given. */
+  readonly given: string;
+  readonly types: EventTypes | null;
+  readonly tellUnavailable: boolean;
+}
+
+/** Where one of the streams begins, or why it cannot. */
+interface Begun {
+  readonly stream: EdgeStream;
+  readonly at: StreamPositions;
+  readonly cursor: number;
+  readonly refusal: RequestError | null;
+}
+
+export async function subscribeToMany(exchange: Exchange, req: RequestView, query: Query): Promise<void> {
+  const { edge } = exchange;
+  if (edge.draining) {
+    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
+  }
+  const request = readRequest(edge, req.getHeader('last-event-id'), query);
+  exchange.watch();
+  for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
+    const streams = await findAll(exchange, request);
+    if (exchange.done) return;
+    if (tryEnter(exchange, request, streams)) return;
+  }
+  throw new RequestError('stream_not_found', 'the streams are being deleted over and over');
+}
+
+function readRequest(edge: EdgeServices, lastEventId: string, query: Query): MultiSubscribe {
+  const names = query.all('stream');
+  if (names.length === 0 && query.get('prefix') !== undefined) {
+    throw new RequestError('not_implemented', 'subscribing to a prefix is not part of this version');
+  }
+  if (names.length < 1 || names.length > MULTI_STREAMS_MAX || new Set(names).size < names.length) {
+    throw new RequestError('invalid_query', `stream: expected 1 to ${MULTI_STREAMS_MAX} different streams`);
+  }
+  if (!names.every(isStreamName)) throw new RequestError('invalid_stream_name');
+  if (query.get('subscriber') !== undefined) {
+    throw new RequestError('invalid_query', 'subscriber: it is of one stream');
+  }
+  const given = lastEventId !== '' ? lastEventId : query.get('cursor');
+  return {
+    names,
+    start: given === undefined ? null : readMultiStart(edge, given, names.length),
+    given: given ?? '',
+    types: readTypes(query.get('types')),
+    tellUnavailable: readOnUnavailable(query.get('on_unavailable')),
+  };
+}
+
+function readMultiStart(edge: EdgeServices, given: string, count: number): MultiSubscribe['start'] {
+  if (given === 'earliest' || given === 'latest') return given;
+  const cursor = parseMultiCursor(given, count);
+  if (cursor === null) throw refused('malformed', given, null, edge.counters);
+  return cursor;
+}
+
+/** All streams; made where they are not there, as for one of them. */
+function findAll(exchange: Exchange, request: MultiSubscribe): Promise<EdgeStream[]> {
+  const { edge } = exchange;
+  const { names, start, given, tellUnavailable } = request;
+  const resumes = typeof start === 'object' && start !== null;
+  return Promise.all(
+    names.map(async (name) => {
+      const known = edge.broker.streams.known(name);
+      if (known !== null) return known;
+      const stream = await edge.broker.streams.resolve(name, !resumes || tellUnavailable);
+      if (stream !== null) return stream;
+      if (!resumes || tellUnavailable) throw new RequestError('stream_not_found', `there is no ${name}`);
+      throw refused('epoch_changed', given, null, edge.counters);
+    }),
+  );
+}
+
+/** @returns false when one of the handles is old. All of it in one turn (I8). */
+function tryEnter(exchange: Exchange, request: MultiSubscribe, streams: readonly EdgeStream[]): boolean {
+  const { broker } = exchange.edge;
+  for (const stream of streams) broker.expectReader(stream);
+  try {
+    const positions = streams.map((stream) => broker.positions(stream));
+    if (positions.includes(null)) return false;
+    enter(exchange, request, streams, positions as StreamPositions[]);
+    return true;
+  } finally {
+    for (const stream of streams) broker.releaseReader(stream);
+  }
+}
+
+function enter(
+  exchange: Exchange,
+  request: MultiSubscribe,
+  streams: readonly EdgeStream[],
+  positions: readonly StreamPositions[],
+): void {
+  const { edge } = exchange;
+  const begun = begin(edge, request, streams, positions);
+  const refusals = begun.filter(({ refusal }) => refusal !== null);
+  if (refusals.length > 0) {
+    edge.log.info({ streams: refusals.map(({ stream }) => stream.name) }, 'resume refused');
+    if (!request.tellUnavailable) throw refusalOf(request, refusals);
+  }
+  const position = { fingerprint: fingerprintOf(streams), seqs: begun.map(({ cursor }) => cursor) };
+  const heads = begun.map(({ at }) => at.committed);
+  if (formatMultiCursor(position.fingerprint, heads) === null) {
+    throw new RequestError('invalid_query', 'stream: the positions of so many do not fit an id; name fewer');
+  }
+  if (refusals.length === 0 && begun.every(({ at, cursor }) => at.closed && cursor === at.committed)) {
+    exchange.answer(204, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody());
+    return;
+  }
+  for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
+  exchange.answer(200, HEADERS, (res) => {
+    const connection = new MultiConnection(res, edge.broker, position);
+    const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
+    // What is refused is told before any event, and with it where its stream goes on (I2).
+    const told = refusals.map(({ stream, refusal }) => {
+      return refusedFrame(stream.name, (refusal as RequestError).problem(), id);
+    });
+    const subscriptions = begun.map(({ stream, cursor }, index) => {
+      const sink = new MultiSink(connection, stream.name, index);
+      const rendering = multiRendering(stream.name, request.types);
+      const { tellUnavailable } = request;
+      const subscription = edge.broker.subscribe(stream, { sink, cursor, rendering, tellUnavailable });
+      sink.attach(subscription);
+      edge.sessions.opened(subscription, exchange);
+      return subscription;
+    });
+    connection.begin(retryFrame(retryMs(edge)) + primingFrame(id) + told.join(''));
+    for (const subscription of subscriptions) {
+      if (connection.isOpen) edge.broker.start(subscription, connection.taken);
+    }
+  });
+}
+
+/** Each stream by the rules of one; a stream that is refused would go on from its head. */
+function begin(
+  edge: EdgeServices,
+  { start, given }: MultiSubscribe,
+  streams: readonly EdgeStream[],
+  positions: readonly StreamPositions[],
+): Begun[] {
+  const isSame = typeof start !== 'object' || start === null || start.fingerprint === fingerprintOf(streams);
+  return streams.map((stream, index) => {
+    const at = positions[index] as StreamPositions;
+    try {
+      // Which of them is another does not stand in the cursor, so none is resumed.
+      if (!isSame) throw refused('epoch_changed', given, at, edge.counters);
+      const cursor = beginAfter(startOf(start, index, stream.epoch), at, edge.counters);
+      return { stream, at, cursor, refusal: null };
+    } catch (refusal) {
+      if (!(refusal instanceof RequestError)) throw refusal;
+      return { stream, at, cursor: at.committed, refusal };
+    }
+  });
+}
+
+function startOf(start: MultiSubscribe['start'], index: number, epoch: string): Start {
+  if (typeof start !== 'object' || start === null) return start;
+  return { epoch, seq: start.seqs[index] as number };
+}
+
+/** One problem for all that are refused, each with its own JSON. */
+function refusalOf({ given }: MultiSubscribe, refusals: readonly Begun[]): RequestError {
+  const streams = refusals.map(({ stream, refusal }) => ({ stream: stream.name, ...refusal?.extra }));
+  return new RequestError('resume_unavailable', undefined, {
+    reason: refusals[0]?.refusal?.extra.reason,
+    cursor: given,
+    streams,
+  });
+}
+
+function multiRendering(name: string, types: EventTypes | null): Rendering {
+  return {
+    key: types === null ? 'multi' : `multi:${typesKey(types)}`,
+    filters: types !== null,
+    render: (frames, epoch) => encodeMultiFrames(frames, { name, epoch }, types),
+  };
+}
