@@ -12,8 +12,8 @@ import { REPOSITORY_ROOT } from './support/paths.js';
 const BUILT_TESTS = fileURLToPath(new URL('.', import.meta.url));
 /** A broker with its edges, and the test that drives it, take two cores. */
 const FILES_AT_A_TIME = 1;
-/** Only hangs reach it; what a test waits for has deadlines of its own. */
-const TEST_TIMEOUT_MS = 300_000;
+/** Only hangs reach it; what a test waits for has deadlines of its own. Long runs set more. */
+const TEST_TIMEOUT_MS = Number(process.env.TEST_TIMEOUT_MS ?? 300_000);
 
 function testFiles(): string[] {
   const names = readdirSync(BUILT_TESTS, { recursive: true, encoding: 'utf8' });
