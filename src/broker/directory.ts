@@ -226,7 +226,7 @@ export class Directory {
 
   #create(name: string, config: StreamConfig): StreamRef {
     // A stream that could not be given its first event is not made.
-    if (!hasRoomForStream(this.#options.rings.arena)) throw new RequestError('insufficient_memory');
+    if (!hasRoomForStream(this.#options.rings)) throw new RequestError('insufficient_memory');
     const epoch = makeEpoch(this.#options.randomBytes(EPOCH_LENGTH));
     const ref = this.#open({ name, epoch, config });
     this.#options.journal.created(ref);

@@ -225,6 +225,7 @@ export class EdgeBroker {
       else if (this.#heartbeats.isDue(subscription)) this.#heartbeat(subscription);
     }
     this.#options.counters.set(Counter.discardedCopies, this.#reader.discarded);
+    this.#options.counters.set(Counter.reclaimedRings, this.#appender.reclaimed);
   }
 
   /** Observes how far every subscriber is behind. */

@@ -148,7 +148,9 @@ const DEFINITIONS = {
     group: 'Durability',
     kind: size({ min: 4 * KIB, max: GIB }),
     default: 4 * MIB,
-    doc: 'Newest bytes of a durable stream that stay in memory at least. Older events are read from disk.',
+    doc:
+      'Newest bytes of a durable stream that stay in memory at least, unless another stream needs it. ' +
+      'Older events are read from disk.',
   }),
   replayThreads: define({
     group: 'Durability',

@@ -122,6 +122,12 @@ export const WORD_METRICS: readonly WordMetric[] = [
     'Copies out of a ring discarded and made again.',
     Counter.discardedCopies,
   ),
+  word(
+    'counter',
+    'reclaimed_rings_total',
+    'Rings that gave their memory to another stream, for the durable log has their events.',
+    Counter.reclaimedRings,
+  ),
   word('counter', 'http_requests_total', 'Requests received.', Counter.requests),
   word('counter', 'http_request_errors_total', 'Requests answered with a problem.', Counter.requestErrors),
   {

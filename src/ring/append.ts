@@ -19,7 +19,8 @@ import { ClaimJudge, type ProducerClaim } from './claim-judge.js';
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
 import { ENTRIES_FULL, ENTRIES_NO_MEMORY } from './producer-memory.js';
-import { makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED, ROOM_UNCOMMITTED } from './ring-growth.js';
+import { reclaim } from './reclaim.js';
+import { type Lack, makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED, ROOM_UNCOMMITTED } from './ring-growth.js';
 import {
   byteOffsetOf,
   evictTo,
@@ -56,6 +57,13 @@ export const APPEND_FENCED = 10;
 /** As many producers, or keys, are remembered as there may be. */
 export const APPEND_TOO_MANY_PRODUCERS = 11;
 
+/** A ring that was not appended to for so long gives way to one that would like to grow. */
+const IDLE_MS = 1000;
+/** After no ring was found that idles, none is looked for during this. */
+const IDLE_SEARCH_MS = 100;
+/** What was freed may be gone again when it is asked for; and a stream needs two blocks. */
+const RECLAIMS_MAX = 4;
+
 /** `ifHeadSeq` of a publisher that does not care. */
 export const ANY_HEAD = -1;
 
@@ -78,10 +86,14 @@ export class Appender implements AppendDetails {
   newestEpoch = 0;
   /** Bits of those who have to be told of the batch: pass it to `Wakes.tell` after APPENDED. */
   toTell = 0;
+  /** Rings of other streams that were given back because one here needed their memory. */
+  reclaimed = 0;
 
   readonly #rings: Rings;
   readonly #judge: ClaimJudge;
   readonly #idLine = new IdLine();
+  readonly #lack: Lack = { order: 0 };
+  #idleSearchedMs = 0;
 
   constructor(rings: Rings) {
     this.#rings = rings;
@@ -101,13 +113,60 @@ export class Appender implements AppendDetails {
     ifHeadSeq: number,
     claim: ProducerClaim | null = null,
   ): number {
+    assert(batch.count > 0, 'append: a batch holds at least one event');
+    const outcome = this.#appendOnce(stream, batch, nowMs, ifHeadSeq, claim);
+    if (this.#lack.order === 0 || !this.#rings.durable) return outcome;
+    const again = () => this.#appendOnce(stream, batch, nowMs, ifHeadSeq, claim);
+    return this.#appendWithMore(outcome, again, nowMs);
+  }
+
+  #appendOnce(
+    stream: StreamHandle,
+    batch: FrameBatch,
+    nowMs: number,
+    ifHeadSeq: number,
+    claim: ProducerClaim | null,
+  ): number {
     const rings = this.#rings;
     const slot = stream.slot;
-    assert(batch.count > 0, 'append: a batch holds at least one event');
+    this.#lack.order = 0;
     lock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
     const outcome = this.#appendLocked(stream, batch, nowMs, ifHeadSeq, claim);
     unlock(rings.i32, i32At(slot, layout.LOCK_OFFSET));
     return outcome;
+  }
+
+  /**
+   * Cold path: the arena had no block. A refused append takes memory from others, those that idle first, and is tried
+   * again; one that went well although its ring could not grow has idle ones give way for the next.
+   */
+  #appendWithMore(first: number, append: () => number, nowMs: number): number {
+    const { order } = this.#lack;
+    if (first !== APPEND_NO_MEMORY && first !== APPEND_UNCOMMITTED) {
+      this.#reclaimIdle(order, nowMs);
+      return first;
+    }
+    let outcome = first;
+    for (let tries = 0; tries < RECLAIMS_MAX && this.#lack.order > 0; tries++) {
+      const { order } = this.#lack;
+      if (!this.#reclaimIdle(order, nowMs) && !this.#reclaim(order, Number.POSITIVE_INFINITY)) break;
+      outcome = append();
+      if (outcome !== APPEND_NO_MEMORY && outcome !== APPEND_UNCOMMITTED) break;
+    }
+    return outcome;
+  }
+
+  #reclaimIdle(order: number, nowMs: number): boolean {
+    if (Math.abs(nowMs - this.#idleSearchedMs) < IDLE_SEARCH_MS) return false;
+    if (this.#reclaim(order, nowMs - IDLE_MS)) return true;
+    this.#idleSearchedMs = nowMs;
+    return false;
+  }
+
+  #reclaim(order: number, idleSinceMs: number): boolean {
+    const streams = reclaim(this.#rings, { order, idleSinceMs });
+    this.reclaimed += streams;
+    return streams > 0;
   }
 
   #appendLocked(
@@ -132,7 +191,7 @@ export class Appender implements AppendDetails {
     if (reserved !== APPENDED) return reserved;
 
     const bytes = batch.size + idLinesBytes(stream.epoch.length, head + 1, batch.count);
-    const room = makeRoom(rings, slot, bytes, batch.count);
+    const room = makeRoom(rings, slot, bytes, batch.count, this.#lack);
     if (room === ROOM_REFUSED) return APPEND_NO_MEMORY;
     if (room === ROOM_IMPOSSIBLE) return APPEND_TOO_LARGE;
     if (room === ROOM_UNCOMMITTED) return APPEND_UNCOMMITTED;

@@ -13,6 +13,7 @@ import { lock, unlock } from './mutex.js';
 const FREE = 0x80;
 const TAKEN = 0x40;
 const NONE = -1;
+const ORDER_MASK = 0x3f;
 
 /** What a thread needs to attach; sent as worker data. */
 export interface ArenaBuffers {
@@ -84,14 +85,18 @@ export class Arena {
 
   /**
    * Takes a block of 2^order bytes.
+   * @param owner slot of the stream that it is for; -1: it is nobody's, and is not taken back.
    * @returns its first unit, or -1 when no block of that size is free.
    */
-  allocate(order: number): number {
+  allocate(order: number, owner = NONE): number {
     assert(order >= layout.UNIT_ORDER && order <= layout.RING_ORDER_MAX, 'arena: order within bounds');
     lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
     const unit = this.#take(order - layout.UNIT_ORDER);
     if (unit === NONE) this.#add(layout.ALLOCATOR_REFUSALS_OFFSET, 1);
-    else this.#add(layout.ALLOCATOR_USED_OFFSET, 2 ** order);
+    else {
+      this.#next[unit] = owner;
+      this.#add(layout.ALLOCATOR_USED_OFFSET, 2 ** order);
+    }
     unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
     return unit;
   }
@@ -133,6 +138,33 @@ export class Arena {
     return Atomics.load(this.#control, layout.ALLOCATOR_PRODUCER_UNITS_OFFSET / 4) * layout.UNIT_BYTES;
   }
 
+  /**
+   * Who has memory in the next region that a block of 2^order bytes could be made of: a hand goes round the arena, so
+   * that in time it comes to all.
+   * @returns their slots, -1 among them where it is nobody's; null when nothing is taken anywhere, or no region is so large.
+   */
+  nextTaken(order: number): number[] | null {
+    const size = 2 ** (order - layout.UNIT_ORDER);
+    lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    let owners: number[] = [];
+    let unit = this.#control[layout.ALLOCATOR_HAND_OFFSET / 4] as number;
+    // Twice round at most: what was skipped at the first start lies behind it.
+    for (let rounds = 0; owners.length === 0 && rounds < 2; ) {
+      unit = Math.ceil(unit / size) * size;
+      if (unit + size > this.#units) {
+        unit = 0;
+        rounds++;
+        continue;
+      }
+      const { start, end } = this.#blockAt(unit);
+      if (this.#isTaken(start) || end < unit + size) owners = this.#ownersIn(start, unit + size);
+      unit = Math.max(end, unit + size);
+    }
+    this.#control[layout.ALLOCATOR_HAND_OFFSET / 4] = unit;
+    unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
+    return owners.length === 0 ? null : owners;
+  }
+
   /** Bytes in use and allocations refused so far. */
   usage(): { usedBytes: number; refusals: number } {
     lock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
@@ -140,6 +172,26 @@ export class Arena {
     const refusals = this.#totals[layout.ALLOCATOR_REFUSALS_OFFSET / 8] as number;
     unlock(this.#control, layout.ALLOCATOR_LOCK_OFFSET / 4);
     return { usedBytes, refusals };
+  }
+
+  /** The block that a unit is in. */
+  #blockAt(unit: number): { start: number; end: number } {
+    let start = unit;
+    for (let order = 1; this.#state[start] === 0; order++) start = unit - (unit % 2 ** order);
+    return { start, end: start + 2 ** ((this.#state[start] as number) & ORDER_MASK) };
+  }
+
+  #isTaken(start: number): boolean {
+    return ((this.#state[start] as number) & TAKEN) !== 0;
+  }
+
+  /** Owners of the taken blocks from the one that begins at `start` on. */
+  #ownersIn(start: number, end: number): number[] {
+    const owners = new Set<number>();
+    for (let unit = start; unit < end; unit = this.#blockAt(unit).end) {
+      if (this.#isTaken(unit)) owners.add(this.#next[unit] as number);
+    }
+    return [...owners];
   }
 
   #add(offset: number, amount: number): void {

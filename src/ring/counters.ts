@@ -96,6 +96,8 @@ export const Counter = {
   shedReplays: 49,
   /** Subscriptions refused because the loop is late. */
   shedSubscriptions: 50,
+  /** Rings whose memory another stream was given; their events are in the durable log. */
+  reclaimedRings: 51,
 } as const;
 
 const COUNTERS_LENGTH = 64;

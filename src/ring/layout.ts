@@ -86,8 +86,10 @@
  *        4    4 i32  producerUnits    everyone           atomic add; units that producer tables occupy
  *        8    8 f64  usedBytes        lock holder        lock
  *       16    8 f64  refusals         lock holder        lock; allocations that found no room
+ *       24    4 i32  hand             lock holder        lock; unit from which memory to take back is looked for
  *      128  4*32 i32[] freeHeads      lock holder        lock; by order in units, -1 = none
- *      256  4*u i32[] next            lock holder        lock; by unit
+ *      256  4*u i32[] next            lock holder        lock; by unit: of a free block the next one, of a taken one its
+ *                                                              owner's slot, -1 = nobody's
  *   256+4u  4*u i32[] previous        lock holder        lock; by unit
  *   256+8u    u u8[]  unitState       lock holder        lock; 0 inside, 0x80|order free, 0x40|order taken
  */
@@ -187,6 +189,7 @@ export function tableCapacity(order: number, recordBytes: number): number {
 
 export const ALLOCATOR_LOCK_OFFSET = 0;
 export const ALLOCATOR_PRODUCER_UNITS_OFFSET = 4;
+export const ALLOCATOR_HAND_OFFSET = 24;
 export const ALLOCATOR_USED_OFFSET = 8;
 export const ALLOCATOR_REFUSALS_OFFSET = 16;
 export const FREE_HEADS_OFFSET = 128;

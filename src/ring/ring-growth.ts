@@ -35,16 +35,22 @@ export const ROOM_IMPOSSIBLE = 2;
 /** All the room there is holds events that are not committed yet; there is room when they are. */
 export const ROOM_UNCOMMITTED = 3;
 
-/** Makes room for `count` more frames of `bytes` in all. */
-export function makeRoom(rings: Rings, slot: number, bytes: number, count: number): number {
+/** What the arena had not when it was asked: log2 of the bytes of a block; 0 = it had all. Reused. */
+export interface Lack {
+  order: number;
+}
+
+/** Makes room for `count` more frames of `bytes` in all. @param lack is set. */
+export function makeRoom(rings: Rings, slot: number, bytes: number, count: number, lack: Lack): number {
+  lack.order = 0;
   if (fits(rings, slot, bytes, count)) return ROOM_MADE;
   if (bytes > dataBytesMax(rings, slot)) return ROOM_IMPOSSIBLE;
   evictSuperfluous(rings, slot);
   if (fits(rings, slot, bytes, count)) return ROOM_MADE;
 
   // Both blocks before either ring: a publish that is refused holds no memory that it did not hold before.
-  const data = allocateData(rings, slot, bytes);
-  const index = allocateIndex(rings, slot, count);
+  const data = allocateData(rings, slot, bytes, lack);
+  const index = allocateIndex(rings, slot, count, lack);
   const dataBytes = data === null ? dataCapacity(rings, slot) : 2 ** data.order;
   const indexEvents = index === null ? indexCapacity(rings, slot) : 2 ** (index.order - 2);
   if (bytes > dataBytes || count > indexEvents) {
@@ -56,8 +62,9 @@ export function makeRoom(rings: Rings, slot: number, bytes: number, count: numbe
   return evictToFit(rings, slot, bytes, count) ? ROOM_MADE : ROOM_UNCOMMITTED;
 }
 
-/** Whether a stream could be given its first rings now. */
-export function hasRoomForStream(arena: Arena): boolean {
+/** Whether a stream could be given its first rings now. With a durable log room can be made (reclaim.ts). */
+export function hasRoomForStream({ arena, durable }: Rings): boolean {
+  if (durable) return true;
   const data = arena.allocate(layout.DATA_ORDER_MIN);
   const index = arena.allocate(layout.INDEX_ORDER_MIN);
   if (data >= 0) arena.release(data, layout.DATA_ORDER_MIN);
@@ -118,28 +125,37 @@ interface Block {
 }
 
 /** A larger block for the data, as near as there is to what would keep everything; null: none, or none is needed. */
-function allocateData(rings: Rings, slot: number, bytes: number): Block | null {
+function allocateData(rings: Rings, slot: number, bytes: number, lack: Lack): Block | null {
   if (fitsData(rings, slot, bytes)) return null;
   const wantedBytes = Math.min(keptBytes(rings, slot) + bytes, dataBytesMax(rings, slot));
   const oldOrder = rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number;
   const least = Math.max(orderOf(bytes), oldOrder + 1, layout.DATA_ORDER_MIN);
-  return allocateBlock(rings.arena, Math.max(orderOf(wantedBytes), layout.DATA_ORDER_MIN), least);
+  const wanted = Math.max(orderOf(wantedBytes), layout.DATA_ORDER_MIN);
+  return allocateBlock(rings, slot, { wanted, least }, lack);
 }
 
-function allocateIndex(rings: Rings, slot: number, count: number): Block | null {
+function allocateIndex(rings: Rings, slot: number, count: number, lack: Lack): Block | null {
   if (fitsIndex(rings, slot, count)) return null;
   const wantedEvents = headSeq(rings, slot) - floorSeq(rings, slot) + 1 + count;
   const oldOrder = rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number;
   const least = Math.max(orderOf(4 * count), oldOrder + 1, layout.INDEX_ORDER_MIN);
-  return allocateBlock(rings.arena, Math.max(orderOf(4 * wantedEvents), layout.INDEX_ORDER_MIN), least);
+  const wanted = Math.max(orderOf(4 * wantedEvents), layout.INDEX_ORDER_MIN);
+  return allocateBlock(rings, slot, { wanted, least }, lack);
 }
 
-/** The largest block that is free, from `wanted` down to `least`. */
-function allocateBlock(arena: Arena, wanted: number, least: number): Block | null {
-  for (let order = Math.min(wanted, layout.RING_ORDER_MAX); order >= least; order--) {
-    const unit = arena.allocate(order);
+/** The largest block that is free, of the orders from `wanted` down to `least`. */
+function allocateBlock(
+  { arena }: Rings,
+  slot: number,
+  orders: { wanted: number; least: number },
+  lack: Lack,
+): Block | null {
+  const wanted = Math.min(orders.wanted, layout.RING_ORDER_MAX);
+  for (let order = wanted; order >= orders.least; order--) {
+    const unit = arena.allocate(order, slot);
     if (unit >= 0) return { unit, order };
   }
+  if (orders.least <= wanted) lack.order = Math.max(lack.order, orders.least);
   return null;
 }
 

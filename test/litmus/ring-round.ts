@@ -5,7 +5,7 @@ export const STREAMS = 2;
 /** More seqs than one stream gives out in a round. */
 export const SEQS_MAX = 1 << 16;
 
-export type Role = 'appender' | 'reader' | 'unconfirmed reader' | 'floor-only reader';
+export type Role = 'appender' | 'committer' | 'reader' | 'unconfirmed reader' | 'floor-only reader';
 
 /** What a worker is started with. */
 export interface RingWorkerData {
@@ -30,7 +30,13 @@ export interface RingOrder {
 
 export type RingReport =
   | { readonly kind: 'half' }
-  | { readonly kind: 'appended'; readonly events: readonly number[]; readonly problem: string | null }
+  | {
+      readonly kind: 'appended';
+      readonly events: readonly number[];
+      /** Rings that were given back because this appender needed their memory, so far. */
+      readonly reclaimed: number;
+      readonly problem: string | null;
+    }
   | {
       readonly kind: 'read';
       readonly accepted: number;

@@ -1,9 +1,17 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
-import { ANY_HEAD, APPEND_GONE, APPEND_NO_MEMORY, APPENDED, Appender } from '#gapless/ring/append.js';
-import { readPositions } from '#gapless/ring/lifecycle.js';
+import {
+  ANY_HEAD,
+  APPEND_GONE,
+  APPEND_NO_MEMORY,
+  APPEND_UNCOMMITTED,
+  APPENDED,
+  Appender,
+} from '#gapless/ring/append.js';
+import * as layout from '#gapless/ring/layout.js';
+import { closeLogged, commitStream, readPositions } from '#gapless/ring/lifecycle.js';
 import { READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN, RingReader } from '#gapless/ring/read.js';
-import { Rings, type StreamHandle } from '#gapless/ring/rings.js';
+import { i32At, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { Prng } from '../support/prng.js';
 import { judgeRun, markedText } from './marked-event.js';
 import { marksOf, type RingOrder, type RingReport, type RingWorkerData, STREAMS } from './ring-round.js';
@@ -26,12 +34,16 @@ const MARKS_PER_WORKER = 1 << 24;
 const COPY_PAUSE_STEPS_MAX = 3000;
 const LONG_PAUSE_STEPS = 50_000;
 const LONG_PAUSE_SHARE = 0.03;
+/** A stream that is left alone for some twenty batches idles. */
+const BATCH_MS = 50;
+const REFUSALS: ReadonlySet<number> = new Set([APPEND_NO_MEMORY, APPEND_UNCOMMITTED, APPEND_GONE]);
 const READ_BYTES_MAX = [1, 300, 2000, 1 << 14] as const;
 
 parentPort?.on('message', (order: RingOrder) => {
   startTogether(start, workers * order.round);
   const prng = new Prng(order.seed + index);
-  parentPort?.postMessage(role === 'appender' ? append(order, prng) : read(order, prng));
+  const act = role === 'appender' ? append : role === 'committer' ? commit : read;
+  parentPort?.postMessage(act(order, prng));
 });
 
 function append({ streams, batches }: RingOrder, prng: Prng): RingReport {
@@ -46,15 +58,36 @@ function append({ streams, batches }: RingOrder, prng: Prng): RingReport {
       const text = markedText(mark + i);
       batch.pushText(text, 0, text.length, null);
     }
-    const outcome = appender.append(streams[which] as StreamHandle, batch, done, ANY_HEAD);
-    if (outcome === APPEND_NO_MEMORY || outcome === APPEND_GONE) continue;
-    if (outcome !== APPENDED) return { kind: 'appended', events, problem: `append said ${outcome}` };
+    const outcome = appender.append(streams[which] as StreamHandle, batch, BATCH_MS * done, ANY_HEAD);
+    if (REFUSALS.has(outcome)) continue;
+    if (outcome !== APPENDED)
+      return { kind: 'appended', events, reclaimed: appender.reclaimed, problem: `append said ${outcome}` };
     const problem = enter(which, appender.firstSeq, mark, count);
-    if (problem !== null) return { kind: 'appended', events, problem };
+    if (problem !== null) return { kind: 'appended', events, reclaimed: appender.reclaimed, problem };
     mark += count;
     events[which] = (events[which] as number) + count;
   }
-  return { kind: 'appended', events, problem: null };
+  return { kind: 'appended', events, reclaimed: appender.reclaimed, problem: null };
+}
+
+/** Stands in for the log thread: commits what there is, until the streams are closed. */
+function commit({ streams }: RingOrder, prng: Prng): RingReport {
+  const open = new Set(streams);
+  while (open.size > 0) {
+    for (const stream of open) {
+      // Before the head: nothing is appended after it.
+      const closing = rings.i32[i32At(stream.slot, layout.STATE_OFFSET)] === layout.STREAM_CLOSING;
+      const at = readPositions(rings, stream);
+      if (at === null) return { kind: 'read', ...NOTHING_READ, problem: 'a stream is gone' };
+      if (at.head > at.committed) commitStream(rings, stream, { seq: at.head, logFloorSeq: 1 });
+      else if (closing) {
+        closeLogged(rings, stream);
+        open.delete(stream);
+      }
+    }
+    idle(pauseSteps(prng));
+  }
+  return { kind: 'read', ...NOTHING_READ, problem: null };
 }
 
 /** Claims the seqs in the ledger: nobody else may have been given them. */
@@ -71,6 +104,8 @@ function pauseSteps(prng: Prng): number {
   if (prng.chance(LONG_PAUSE_SHARE)) return LONG_PAUSE_STEPS;
   return prng.chance(0.5) ? 0 : prng.below(COPY_PAUSE_STEPS_MAX);
 }
+
+const NOTHING_READ = { accepted: 0, discarded: 0, overtaken: 0 };
 
 /** Passes a little time without giving the processor away. */
 function idle(steps: number): void {

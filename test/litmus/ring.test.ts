@@ -30,11 +30,13 @@ interface Totals {
   overtaken: number;
   /** Events of the second stream, which has memory only after the first has grown. */
   second: number;
+  /** Rings that gave way to the other stream. */
+  reclaimed: number;
 }
 
 /** The threads and what they share, with the judge of each round. */
 class RingLitmus {
-  readonly totals: Totals = { accepted: 0, discarded: 0, overtaken: 0, second: 0 };
+  readonly totals: Totals = { accepted: 0, discarded: 0, overtaken: 0, second: 0, reclaimed: 0 };
   readonly #roles: readonly Role[];
   readonly #crew: Crew<RingOrder, RingReport>;
   readonly #rings: Rings;
@@ -43,8 +45,8 @@ class RingLitmus {
   #round = 0;
   #opened = 0;
 
-  constructor(roles: readonly Role[]) {
-    const buffers = createRings({ streamsMax: STREAMS, memoryBytes: ARENA_BYTES });
+  constructor(roles: readonly Role[], { durable = false } = {}) {
+    const buffers = createRings({ streamsMax: STREAMS, memoryBytes: ARENA_BYTES, durable });
     const start = new SharedArrayBuffer(4);
     this.#rings = new Rings(buffers);
     this.#roles = roles;
@@ -124,10 +126,12 @@ class RingLitmus {
 
   #judge(reports: readonly RingReport[], streams: readonly StreamHandle[] | null): string | null {
     const events = [0, 0];
+    let reclaimed = 0;
     for (const report of reports) {
       if (report.kind === 'half') continue;
       if (report.problem !== null) return report.problem;
       if (report.kind === 'appended') {
+        reclaimed += report.reclaimed;
         for (const which of [0, 1])
           events[which] = (events[which] as number) + (report.events[which] as number);
       } else {
@@ -137,6 +141,7 @@ class RingLitmus {
       }
     }
     this.totals.second += events[1] as number;
+    this.totals.reclaimed = reclaimed;
     return this.#judgeLedgers(events, streams);
   }
 
@@ -182,6 +187,22 @@ test('I5 every run that a reader accepts is whole, consecutive and what was appe
   report(context, litmus, budget.count);
   assert.ok(litmus.totals.accepted > 0 && litmus.totals.overtaken > 0);
   assert.ok(litmus.totals.second > 0, 'the second stream has had the memory that the first gave back');
+});
+
+test('I5 streams that take each other memory lose no event that is not committed, and their readers see only what was', async (context) => {
+  const prng = seededPrng(context);
+  const roles: Role[] = ['appender', 'appender', 'committer', 'reader', 'reader'];
+  const litmus = new RingLitmus(roles, { durable: true });
+  const budget = rounds(1);
+  try {
+    while (budget.next()) assert.equal(await litmus.round(prng, 'close'), null);
+  } finally {
+    await litmus.end();
+  }
+  report(context, litmus, budget.count);
+  const { accepted, overtaken, reclaimed } = litmus.totals;
+  context.diagnostic(`${reclaimed} rings gave way`);
+  assert.ok(accepted > 0 && overtaken > 0 && reclaimed > 0);
 });
 
 for (const [mistaken, ending] of [

@@ -11,6 +11,7 @@ const SEGMENT_UNITS = 2 ** 20;
 interface Block {
   readonly unit: number;
   readonly order: number;
+  readonly owner: number;
 }
 
 /** The arena as a row of units, each free or taken: what a buddy allocator that merges at once can give. */
@@ -33,6 +34,13 @@ class NaiveArena {
     return this.taken.every((block) => end <= block.unit || block.unit + unitsOf(block.order) <= unit);
   }
 
+  /** Owners of the blocks that are, in whole or in part, in the region from `unit` on. */
+  ownersIn(unit: number, order: number): number[] {
+    const end = unit + unitsOf(order);
+    const taken = this.taken.filter((block) => block.unit < end && block.unit + unitsOf(block.order) > unit);
+    return [...new Set(taken.map(({ owner }) => owner))].sort((a, b) => a - b);
+  }
+
   hasRoom(order: number): boolean {
     for (let unit = 0; unit < this.#units; unit += unitsOf(order)) {
       if (this.isFree(unit, order)) return true;
@@ -46,8 +54,8 @@ function unitsOf(order: number): number {
 }
 
 /** Takes a block from the arena and holds the answer against the model. */
-function allocate(arena: Arena, model: NaiveArena, order: number): void {
-  const unit = arena.allocate(order);
+function allocate(arena: Arena, model: NaiveArena, order: number, owner = -1): void {
+  const unit = arena.allocate(order, owner);
   if (!model.hasRoom(order)) {
     assert.equal(unit, -1, 'an arena without room says so');
     model.refusals++;
@@ -57,7 +65,7 @@ function allocate(arena: Arena, model: NaiveArena, order: number): void {
     model.isFree(unit, order),
     `a block of order ${order} at ${unit} is aligned, inside, and nobody's`,
   );
-  model.taken.push({ unit, order });
+  model.taken.push({ unit, order, owner });
 }
 
 /** The blocks that a fresh arena consists of: the largest aligned ones, from the left. */
@@ -106,6 +114,39 @@ test('blocks never overlap, are aligned and inside, and are refused only when no
   );
 });
 
+test('whoever looks for memory to take back comes to every region that has some, and is told all of its owners', () => {
+  fc.assert(
+    fc.property(memoryBytes, steps, orders, (bytes, drawn, order) => {
+      const units = Math.floor(bytes / UNIT_BYTES);
+      const arena = new Arena(createArena(bytes));
+      const model = new NaiveArena(units);
+      for (const [owner, step] of drawn.entries()) {
+        if (step.what === 'allocate') {
+          allocate(arena, model, step.order, owner);
+        } else if (model.taken.length > 0) {
+          const [block] = model.taken.splice(step.pick % model.taken.length, 1) as [Block];
+          arena.release(block.unit, block.order);
+        }
+      }
+      const regions: string[] = [];
+      for (let unit = 0; unit + unitsOf(order) <= units; unit += unitsOf(order)) {
+        const owners = model.ownersIn(unit, order);
+        if (owners.length > 0) regions.push(owners.join());
+      }
+      const found: string[] = [];
+      while (found.length < regions.length) {
+        const owners = arena.nextTaken(order) ?? assert.fail('there is memory to take back');
+        found.push(owners.sort((a, b) => a - b).join());
+      }
+      // A block that is larger than a region is found once, and not for each region that it covers.
+      for (const owners of regions) assert.ok(found.includes(owners), `nobody came to ${owners}`);
+      for (const owners of found) assert.ok(regions.includes(owners), `${owners} have no such region`);
+      if (regions.length === 0) assert.equal(arena.nextTaken(order), null);
+    }),
+    { numRuns: 500 },
+  );
+});
+
 /** With everything back, the largest blocks of a fresh arena can be taken again, and nothing beside them. */
 function assertWhole(buffers: ArenaBuffers, refusals: number): void {
   const arena = new Arena(buffers);
@@ -147,7 +188,7 @@ test('a full arena is full of single units, and they merge back in any order', (
 });
 
 test('what is released must be a block that is taken, with its own order', () => {
-  const broken: readonly Block[] = [
+  const broken: readonly Omit<Block, 'owner'>[] = [
     { unit: 0, order: 11 },
     { unit: 0, order: 13 },
     { unit: 1, order: 12 },

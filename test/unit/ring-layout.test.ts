@@ -72,6 +72,7 @@ const ALLOCATOR: readonly Field[] = [
   { constant: 'ALLOCATOR_PRODUCER_UNITS_OFFSET', offset: 4, size: 4, type: 'i32', group: 'lock holder' },
   { constant: 'ALLOCATOR_USED_OFFSET', offset: 8, size: 8, type: 'f64', group: 'lock holder' },
   { constant: 'ALLOCATOR_REFUSALS_OFFSET', offset: 16, size: 8, type: 'f64', group: 'lock holder' },
+  { constant: 'ALLOCATOR_HAND_OFFSET', offset: 24, size: 4, type: 'i32', group: 'lock holder' },
   { constant: 'FREE_HEADS_OFFSET', offset: 128, size: 128, type: 'i32[]', group: 'free heads' },
   { constant: 'NEXT_OFFSET', offset: 256, size: 4, type: 'i32[]', group: 'links' },
 ];

@@ -1,49 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseFrames } from '#gapless/core/sse-parse.js';
 import * as layout from '#gapless/ring/layout.js';
 import { removeStream, trimBelow } from '#gapless/ring/lifecycle.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '#gapless/ring/read.js';
 import { i32At } from '#gapless/ring/rings.js';
+import { HookedRun, textsOf } from './ring-hooked-run.js';
 import { RingStage, texts } from './ring-stage.js';
-
-class HookedBytes extends Uint8Array {
-  beforeCopy: () => void = () => {};
-
-  override set(array: ArrayLike<number>, offset?: number): void {
-    this.beforeCopy();
-    super.set(array, offset);
-  }
-}
-
-/** A run that lets something happen when the reader is about to copy: after it located, before it confirms. */
-class HookedRun extends FrameRun {
-  copies = 0;
-  readonly #during: (copy: number) => void;
-
-  constructor(during: (copy: number) => void) {
-    super(1 << 20);
-    this.#during = during;
-  }
-
-  override reserve(length: number): void {
-    super.reserve(length);
-    const { buffer, byteOffset } = this.frames;
-    const hooked = new HookedBytes(buffer as ArrayBuffer, byteOffset, length);
-    const copy = ++this.copies;
-    let done = false;
-    hooked.beforeCopy = () => {
-      if (done) return;
-      done = true;
-      this.#during(copy);
-    };
-    this.frames = hooked;
-  }
-}
-
-function textsOf(run: FrameRun): string[] {
-  return parseFrames(run.frames).map(({ data }) => Buffer.from(data).toString());
-}
 
 test('I5 a copy that eviction passed is thrown away, and the reader is told that it was overtaken', () => {
   const stage = new RingStage(64 * 1024);

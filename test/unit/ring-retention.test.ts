@@ -19,7 +19,7 @@ test('2.1 without readers a stream keeps between its limit and twice that', () =
 });
 
 test('2.1 a stream that keeps 5 events leaves a burst for those who have not read it yet', () => {
-  const stage = new RingStage(2 ** 20, 4);
+  const stage = new RingStage(2 ** 20);
   const wakes = new Wakes(createWakes(1, 4), stage.rings);
   const stream = stage.open({ events: 5 });
   wakes.addInterest(stream.slot, 0);
@@ -35,7 +35,7 @@ test('2.1 a stream that keeps 5 events leaves a burst for those who have not rea
 
 test('2.1 a burst is left for its readers between the append and the telling too', () => {
   // Another edge that has just read up to the burst trims at this moment; a live reader must not pay for it.
-  const stage = new RingStage(2 ** 20, 4);
+  const stage = new RingStage(2 ** 20);
   const wakes = new Wakes(createWakes(2, 4), stage.rings);
   const stream = stage.open({ events: 5 });
   wakes.addInterest(stream.slot, 0);
@@ -46,7 +46,7 @@ test('2.1 a burst is left for its readers between the append and the telling too
 });
 
 test('2.1 a second publisher that makes room leaves an append that nobody was told of yet', () => {
-  const stage = new RingStage(2 ** 20, 4);
+  const stage = new RingStage(2 ** 20);
   const wakes = new Wakes(createWakes(1, 4), stage.rings);
   const stream = stage.open({ events: 5 });
   wakes.addInterest(stream.slot, 0);
@@ -56,7 +56,7 @@ test('2.1 a second publisher that makes room leaves an append that nobody was to
 });
 
 test('2.1 while a burst is unread, even a tight policy keeps the live window and not above twice that', () => {
-  const stage = new RingStage(2 ** 20, 4);
+  const stage = new RingStage(2 ** 20);
   const wakes = new Wakes(createWakes(1, 4), stage.rings);
   const stream = stage.open({ events: 5 });
   wakes.addInterest(stream.slot, 0);

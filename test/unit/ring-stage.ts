@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { parseFrames } from '#gapless/core/sse-parse.js';
 import { ANY_HEAD, APPENDED, Appender } from '#gapless/ring/append.js';
-import { readPositions, type StreamPositions } from '#gapless/ring/lifecycle.js';
+import { commitStream, readPositions, type StreamPositions } from '#gapless/ring/lifecycle.js';
 import { FrameRun, READ_OK, RingReader } from '#gapless/ring/read.js';
 import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { NOW_MS, openRingStream, type RingStreamOptions } from './ring-open.js';
@@ -18,9 +18,10 @@ export class RingStage {
   readonly reader: RingReader;
   readonly #batch = new FrameBatch(1 << 24);
   readonly #run = new FrameRun(64 * 1024);
+  nowMs = NOW_MS;
 
-  constructor(memoryBytes: number, streamsMax = 4) {
-    this.rings = new Rings(createRings({ streamsMax, memoryBytes }));
+  constructor(memoryBytes: number, { streamsMax = 4, durable = false } = {}) {
+    this.rings = new Rings(createRings({ streamsMax, memoryBytes, durable }));
     this.appender = new Appender(this.rings);
     this.reader = new RingReader(this.rings);
   }
@@ -34,11 +35,16 @@ export class RingStage {
   tryAppend(stream: StreamHandle, ...texts: readonly string[]): number {
     this.#batch.reset();
     for (const text of texts) this.#batch.pushText(Buffer.from(text), 0, Buffer.byteLength(text), null);
-    return this.appender.append(stream, this.#batch, NOW_MS, ANY_HEAD);
+    return this.appender.append(stream, this.#batch, this.nowMs, ANY_HEAD);
   }
 
   append(stream: StreamHandle, ...texts: readonly string[]): void {
     assert.equal(this.tryAppend(stream, ...texts), APPENDED);
+  }
+
+  /** What the log thread does when the log has everything up to a seq; the head, if none is given. */
+  commit(stream: StreamHandle, seq = this.positions(stream).head): void {
+    assert.equal(commitStream(this.rings, stream, { seq, logFloorSeq: 1 }), true);
   }
 
   /** The texts of the events after a cursor, which must be there. */

@@ -8,7 +8,7 @@ import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
 import { RingStage } from './ring-stage.js';
 
 const SLOTS = 2;
-const stage = new RingStage(64 * 1024, SLOTS);
+const stage = new RingStage(64 * 1024, { streamsMax: SLOTS });
 
 /** An actor does one step each time that it is let; false: it has nothing to do until somebody else did. */
 interface Actor {
