@@ -40,7 +40,9 @@
  * S2  Bytes of the data ring below `floorPosition` may be overwritten at any time, bytes from there to
  *     `headPosition` never. The evictor moves `floorPosition` by a read-modify-write *before* it
  *     overwrites; the reader confirms it by a read-modify-write *after* it has copied (I5).
- * S3  `ringVersion` changes by a read-modify-write before a ring's memory goes back to the arena.
+ * S3  `ringVersion` changes by a read-modify-write before a ring's memory goes back to the arena, and before
+ *     `floorPosition` passes a multiple of 2^30: so who finds both as they were knows that less than that was evicted
+ *     meanwhile, and by S5 whether it was what they copied.
  * S4  `generation` changes each time that the slot is given to another stream, and when it is taken
  *     away, so that a thread with an old handle sees STREAM_GONE and not somebody else's events (I3).
  * S5  Positions are byte counts that wrap at 2^32; only differences have meaning, and capacities stay

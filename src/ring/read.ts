@@ -7,6 +7,7 @@
  * changes nothing, after it copied. Two read-modify-writes of one word have an order. If the reader sees the
  * old value, its own came first and the evictor's synchronises with it: the copy happened before the
  * overwriting. A plain atomic load would prove nothing, for earlier reads may sink below it (S2, S3, I5).
+ * However long the reader was away: positions wrap, but the version changes with each 2^30 bytes of evicted ones.
  *
  * Hot path: no allocation but for frames larger than any before, no closures.
  */

@@ -17,6 +17,10 @@ import { f64At, i32At } from './rings.js';
 export const LIVE_WINDOW_EVENTS = 1024;
 export const LIVE_WINDOW_BYTES = 256 * 1024;
 
+/** log2 of how far the floor can go before readers are told by the ring's version: half of what a difference can say. */
+const FLOOR_STRIDE_ORDER = 30;
+assert(layout.RING_ORDER_MAX <= FLOOR_STRIDE_ORDER, 'S5: one eviction cannot step over a whole stride');
+
 const UNITS_PER_SEGMENT = layout.SEGMENT_BYTES_MAX / layout.UNIT_BYTES;
 
 export function segmentOf(unit: number): number {
@@ -101,6 +105,11 @@ export function evictTo(rings: Rings, slot: number, seq: number): void {
   rings.f64[floorAt] = seq;
   const evictedAt = f64At(slot, layout.EVICTED_EVENTS_OFFSET);
   rings.f64[evictedAt] = (rings.f64[evictedAt] as number) + (seq - floor);
+  const before = Atomics.load(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET));
+  // S3: a floor that had gone half round the positions would look to a copying reader as if it had not passed it.
+  if ((position ^ before) >>> FLOOR_STRIDE_ORDER !== 0) {
+    Atomics.add(rings.i32, i32At(slot, layout.RING_VERSION_OFFSET), 1);
+  }
   Atomics.exchange(rings.i32, i32At(slot, layout.FLOOR_POSITION_OFFSET), position);
 }
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { FrameBatch } from '#gapless/core/sse-frame.js';
+import { ANY_HEAD, APPENDED } from '#gapless/ring/append.js';
 import * as layout from '#gapless/ring/layout.js';
 import { removeStream, trimBelow } from '#gapless/ring/lifecycle.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '#gapless/ring/read.js';
@@ -53,6 +55,22 @@ test('S3 a copy out of a ring that grew meanwhile is thrown away and read again 
   assert.equal(stage.reader.read(stream, 0, 2 ** 16, run), READ_OK);
   assert.deepEqual(textsOf(run), [...old, ...texts('new', 2, 1200)]);
   assert.deepEqual([run.copies, stage.reader.discarded], [2, 1]);
+});
+
+test('I5 a reader that was away while positions went half round is not taken in by how the floor looks (S3, S5)', () => {
+  const stage = new RingStage(2 ** 25);
+  const stream = stage.open({ dataBytesMax: 2 ** 24 });
+  const batch = new FrameBatch(1 << 24);
+  const data = new Uint8Array(2 ** 23).fill(0x78);
+  batch.pushText(data, 0, data.length, null);
+  const append = () => assert.equal(stage.appender.append(stream, batch, stage.nowMs, ANY_HEAD), APPENDED);
+  append();
+  const run = new HookedRun((copy) => {
+    if (copy > 1) return;
+    for (let bytes = 0; bytes < 2 ** 31 + 2 ** 25; bytes += data.length) append();
+  });
+  assert.equal(stage.reader.read(stream, 0, 2 ** 24, run), READ_OVERTAKEN);
+  assert.deepEqual([run.copies, stage.reader.discarded], [1, 1]);
 });
 
 test('S4 a reader whose stream is removed during the copy gets nothing, whoever has the slot by then', () => {
