@@ -32,7 +32,14 @@ export interface LaunchOptions {
 }
 
 const ERROR_LEVEL = 50;
-const DEFAULT_FLAGS = { '--port': '0', '--host': '127.0.0.1', '--drain-ms': '100' };
+/** Nothing is shed: how busy the machine is must not decide what a test sees. Tests of shedding say when. */
+const DEFAULT_FLAGS = {
+  '--port': '0',
+  '--host': '127.0.0.1',
+  '--drain-ms': '100',
+  '--shed-replays-ms': '0',
+  '--shed-subscriptions-ms': '0',
+};
 
 /** Brokers that outlive their test file would hold ports and memory: none does, however the file ends. */
 const running = new Set<ChildProcess>();
