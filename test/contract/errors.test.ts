@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describeOnEdges } from '../support/broker-process.js';
 import { assertProblem, freshStream, publish, stateOf } from '../support/gapless-client.js';
 import { exchangeRaw, HttpConnection, request } from '../support/http.js';
@@ -172,6 +173,17 @@ describeOnEdges('8 errors', [], (broker) => {
       assert.ok(response === undefined || response.status === 400, `${lengths}: ${response?.status}`);
     }
     assert.equal((await stateOf(broker.port, stream)).head, 1);
+  });
+
+  it('8 a request line that comes in two pieces is read like one (RFC 9112, 2.2)', {
+    skip: 'the HTTP library answers 505',
+  }, async () => {
+    const connection = await HttpConnection.open(broker.port);
+    connection.send('GET /heal');
+    await nextTurn();
+    connection.send('thz HTTP/1.1\r\nHost: x\r\n\r\n');
+    assert.equal((await connection.nextResponse()).status, 200);
+    connection.destroy();
   });
 
   it('8 what this version leaves out is 501 not_implemented, never half done', async () => {

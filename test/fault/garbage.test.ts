@@ -8,12 +8,12 @@ import {
   MEDIA_TYPES,
   publishLines,
   publishRequest,
-  readAll,
   stateOf,
 } from '../support/gapless-client.js';
 import { encodeRequest, exchangeRaw, HttpConnection, type HttpRequest, request } from '../support/http.js';
 import { type Prng, seededPrng } from '../support/prng.js';
 import { SseSubscription } from '../support/sse-client.js';
+import { Witness } from '../support/witness.js';
 
 const GARBAGE_REQUESTS = 4_000;
 const PARALLEL = 16;
@@ -39,34 +39,9 @@ const HOSTILE_CHARS = [
 ];
 
 describeOnEdges('bad input', [], (broker) => {
-  /** A stream with ten events and a subscriber on it: whatever else happens to the broker, these see nothing of it. */
-  async function witness(): Promise<{ check(): Promise<void> }> {
-    const stream = freshStream('witness');
-    const contents = range(1, 10).map((seq) => `event ${seq}`);
-    const { epoch } = await publishLines(broker.port, stream, contents);
-    const subscription = await SseSubscription.open(broker.port, stream, { cursor: 'earliest' });
-    await subscription.untilEvents(10);
-    return {
-      async check() {
-        const state = await stateOf(broker.port, stream);
-        assert.deepEqual([state.epoch, state.floor, state.committed, state.head], [epoch, 1, 10, 10]);
-        assert.deepEqual(
-          (await readAll(broker.port, stream)).map(({ data }) => data),
-          contents,
-        );
-        await publishLines(broker.port, stream, ['event 11']);
-        await subscription.untilEvents(11);
-        assert.deepEqual(subscription.seqs, range(1, 11));
-        assert.ok(broker.process.isRunning);
-        assert.deepEqual(broker.process.errors, []);
-        subscription.cut();
-      },
-    };
-  }
-
   it('thousands of garbage requests change nothing for others', async (context) => {
     const prng = seededPrng(context);
-    const watched = await witness();
+    const watched = await Witness.start(broker);
     const playground = freshStream('playground');
     await Promise.all(
       range(1, PARALLEL).map(async () => {
@@ -78,11 +53,11 @@ describeOnEdges('bad input', [], (broker) => {
         }
       }),
     );
-    await watched.check();
+    await watched.end();
   });
 
   it('no header can inject a line into a frame or an answer', async () => {
-    const watched = await witness();
+    const watched = await Witness.start(broker);
     const stream = freshStream('header');
     for (const value of ['a\rdata: forged', 'a\nX-Injected: 1', 'a\0b', '\r\r', 'é\u00a0', 'a\tb']) {
       const asked = publishRequest(stream, 'x', MEDIA_TYPES.text, { 'Gapless-Event': value });
@@ -99,7 +74,7 @@ describeOnEdges('bad input', [], (broker) => {
     assert.deepEqual(subscription.linesWithoutColon, []);
     assert.ok(!/[\r\0]/.test(subscription.text));
     subscription.cut();
-    await watched.check();
+    await watched.end();
   });
 
   for (const [name, finish] of [
@@ -107,7 +82,7 @@ describeOnEdges('bad input', [], (broker) => {
     ['reset in the middle', (connection: HttpConnection) => connection.destroy({ reset: true })],
   ] as const) {
     it(`a body that is ${name} appends nothing`, async () => {
-      const watched = await witness();
+      const watched = await Witness.start(broker);
       const stream = freshStream('half');
       const { epoch } = await publishLines(broker.port, stream, ['before']);
       for (const contentType of [
@@ -126,19 +101,19 @@ describeOnEdges('bad input', [], (broker) => {
       }
       const state = await stateOf(broker.port, stream);
       assert.deepEqual([state.epoch, state.head], [epoch, 1]);
-      await watched.check();
+      await watched.end();
     });
   }
 
   it('two hundred bodies that never end hold up no one, and are given up after a while', async () => {
-    const watched = await witness();
+    const watched = await Witness.start(broker);
     const stream = freshStream('silent');
     const { epoch } = await publishLines(broker.port, stream, ['before']);
     const whole = encodeRequest(publishRequest(stream, 'half'.repeat(1_000)));
     const silent = await Promise.all(range(1, 200).map(() => HttpConnection.open(broker.port)));
     for (const connection of silent) connection.send(whole.subarray(0, whole.length / 2));
     await publishLines(broker.port, stream, ['meanwhile']);
-    await watched.check();
+    await watched.end();
     await withDeadline(
       'the silent bodies to be given up',
       Promise.all(silent.map(({ closed }) => closed)),
@@ -149,7 +124,7 @@ describeOnEdges('bad input', [], (broker) => {
   });
 
   it('hostile cursors are refused, each with 400 or 410, and none gets an event', async () => {
-    const watched = await witness();
+    const watched = await Witness.start(broker);
     const stream = freshStream('cursors');
     const { epoch } = await publishLines(broker.port, stream, ['one', 'two', 'three']);
     const seqs = [
@@ -189,7 +164,7 @@ describeOnEdges('bad input', [], (broker) => {
         );
       }
     }
-    await watched.check();
+    await watched.end();
   });
 });
 
