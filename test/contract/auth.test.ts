@@ -64,6 +64,19 @@ describeOnEdges('9.1 tokens', ['--jwt-keys-file', keysFile, '--api-keys-file', a
     assertProblem(await request(broker.port, { path: '/nothing' }), 404, 'not_found');
   });
 
+  it('9.1, 4.10 several streams at once are open to who may read each of them', async () => {
+    const token = await issuer.grant({ subscribe: ['news-*'] });
+    const headers = { Accept: 'text/event-stream', ...bearer(token) };
+    const path = '/v1/streams?stream=news-1&stream=';
+    for (const _time of ['when the token is new', 'and when it is known']) {
+      assertProblem(await request(broker.port, { path: `${path}other`, headers }), 403, 'forbidden');
+    }
+    const options = { streams: ['news-1', 'news-2'], headers: bearer(token) };
+    const both = await SseSubscription.ask(broker.port, '', options);
+    assert.equal(both.status, 200);
+    both.cut();
+  });
+
   it('9.1 a token of each algorithm opens all routes that it grants', async () => {
     for (const each of issuers) {
       const token = await each.grant(ALL);
