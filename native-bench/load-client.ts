@@ -7,6 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 const SOURCE = fileURLToPath(new URL('../../native-bench/load/load.c', import.meta.url));
 const BINARY = fileURLToPath(new URL('./load', import.meta.url));
+const FALLBACK = fileURLToPath(new URL('./fallback/client.js', import.meta.url));
+
+/** What runs as the load client. */
+let program: readonly string[] = [BINARY];
 
 /** The least of nice(1). */
 const YIELDS = 19;
@@ -37,22 +41,46 @@ export interface HeldLoad {
 /** The load could not be run, or its verification failed: a gap, a duplicate, a refusal, a timeout. */
 export class LoadError extends Error {}
 
+/**
+ * Makes the native load client ready, or where there is no compiler the one in TypeScript, which knows only
+ * fan-outs, storms and publishing. `BENCH_LOAD=fallback` asks for that one.
+ *
+ * @returns whether it is the native one.
+ */
+export function prepareLoadClient(): boolean {
+  const isNative = process.env.BENCH_LOAD !== 'fallback' && (isCompiled() || canRun(compiler()));
+  if (isNative) compileLoadClient();
+  else program = [process.execPath, FALLBACK];
+  return isNative;
+}
+
+function isCompiled(): boolean {
+  return modifiedMs(BINARY) > modifiedMs(SOURCE);
+}
+
+function compiler(): string {
+  return process.env.CC ?? 'cc';
+}
+
+function canRun(command: string): boolean {
+  return process.platform === 'linux' && spawnSync(command, ['--version']).error === undefined;
+}
+
 /** Compiles the load client if it is missing or older than its source. Returns its path. */
 export function compileLoadClient(): string {
   if (process.platform !== 'linux') throw new LoadError('the load client needs Linux (epoll)');
-  if (modifiedMs(BINARY) > modifiedMs(SOURCE)) return BINARY;
-  const compiler = process.env.CC ?? 'cc';
+  if (isCompiled()) return BINARY;
   const unfinished = `${BINARY}.${process.pid}`;
   mkdirSync(new URL('.', import.meta.url), { recursive: true });
   const args = ['-O2', '-Wall', '-Wextra', '-o', unfinished, SOURCE];
-  const result = spawnSync(compiler, args, { encoding: 'utf8' });
+  const result = spawnSync(compiler(), args, { encoding: 'utf8' });
   if (result.error) {
     throw new LoadError(
-      `the load client is C and needs a compiler, but \`${compiler}\` cannot be run ` +
+      `the load client is C and needs a compiler, but \`${compiler()}\` cannot be run ` +
         `(${result.error.message}); install gcc or clang with the C library headers, or set CC`,
     );
   }
-  if (result.status !== 0) throw new LoadError(`\`${compiler}\` failed on ${SOURCE}:\n${result.stderr}`);
+  if (result.status !== 0) throw new LoadError(`\`${compiler()}\` failed on ${SOURCE}:\n${result.stderr}`);
   // By a rename, so that another bench that starts now sees a whole file or none.
   renameSync(unfinished, BINARY);
   return BINARY;
@@ -104,8 +132,8 @@ function start(mode: LoadMode, options: LoadOptions): ChildProcessWithoutNullStr
     value === undefined ? [] : [`--${name}`, String(value)],
   );
   // The surge is there to be in the server's way, not in that of the load that is measured beside them.
-  const program = mode === 'surge' ? ['nice', '-n', String(YIELDS), BINARY] : [BINARY];
-  return spawn(program[0] as string, [...program.slice(1), mode, ...args]);
+  const command = mode === 'surge' ? ['nice', '-n', String(YIELDS), ...program] : program;
+  return spawn(command[0] as string, [...command.slice(1), mode, ...args]);
 }
 
 async function ended(child: ChildProcessWithoutNullStreams, mode: LoadMode): Promise<void> {

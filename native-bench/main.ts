@@ -3,13 +3,13 @@ import { Brokers } from './brokers.js';
 import { drawChart } from './chart.js';
 import { chooseCores } from './cores.js';
 import { describeEnvironment } from './environment.js';
-import { compileLoadClient } from './load-client.js';
+import { compileLoadClient, prepareLoadClient } from './load-client.js';
 import { formatMicro, runMicro } from './micro/run.js';
 import { RunningPeers } from './peers/running-peers.js';
 import { Progress } from './progress.js';
 import { type Result, resultOf } from './result.js';
 import { countMeasurements, measureInRounds } from './rounds.js';
-import { SCENARIOS, warmUp } from './scenarios/all.js';
+import { SCENARIOS, WITHOUT_COMPILER, warmUp } from './scenarios/all.js';
 import { peerScenarios } from './scenarios/peers.js';
 import type { Bench, Scenario } from './scenarios/scenario.js';
 import { type Command, parseCommand, USAGE, UsageError } from './settings.js';
@@ -21,21 +21,24 @@ async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(USAGE);
     return;
   }
-  const loadClient = compileLoadClient();
   if (command.compileOnly) {
-    process.stdout.write(`${loadClient}\n`);
+    process.stdout.write(`${compileLoadClient()}\n`);
     return;
   }
-  const result = await measure(command, chooseScenarios(command));
+  const isNative = prepareLoadClient();
+  if (!isNative)
+    process.stderr.write('no C compiler: fewer scenarios, and the load client is what they measure\n');
+  const result = await measure(command, chooseScenarios(command, isNative));
   if (command.jsonFile !== null) writeFileSync(command.jsonFile, `${JSON.stringify(result, null, 2)}\n`);
   if (command.svgFile !== null) writeFileSync(command.svgFile, drawChart(result));
   if (result.micro.length > 0) process.stdout.write(`${formatMicro(result.micro)}\n`);
   if (result.scenarios.length > 0) process.stdout.write(formatTable(result));
 }
 
-function chooseScenarios({ only, peers, microOnly }: Command): readonly Scenario[] {
+function chooseScenarios({ only, peers, microOnly }: Command, isNative: boolean): readonly Scenario[] {
   if (microOnly) return [];
-  const all = peers ? scenariosOfPeers() : SCENARIOS;
+  if (peers && !isNative) throw new UsageError('--peers: needs the native load client');
+  const all = peers ? scenariosOfPeers() : isNative ? SCENARIOS : WITHOUT_COMPILER;
   const unknown = only.filter((name) => !all.some((scenario) => scenario.name === name));
   if (unknown.length > 0) {
     const names = all.map((scenario) => scenario.name).join(', ');

@@ -81,11 +81,11 @@ export const nats: LogPeer = {
 const CONNECT = 'CONNECT {"verbose":false}\r\n';
 
 function redisServer(): string | null {
-  return findProgram('GAPLESS_BENCH_REDIS', 'redis-server');
+  return findProgram('BENCH_REDIS', 'redis-server');
 }
 
 function natsServer(): string | null {
-  return findProgram('GAPLESS_BENCH_NATS', 'nats-server');
+  return findProgram('BENCH_NATS', 'nats-server');
 }
 
 /** Sends `request` and resolves with what came once it holds `end`. */

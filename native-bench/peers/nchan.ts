@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram, freePort, type Peer, startProgram } from './peer.js';
 
-const MODULES = process.env.GAPLESS_BENCH_NCHAN ?? '/usr/lib/nginx/modules/ngx_nchan_module.so';
+const MODULES = process.env.BENCH_NCHAN ?? '/usr/lib/nginx/modules/ngx_nchan_module.so';
 
 /**
  * Nchan in nginx, one worker as the broker has one edge; messages in its shared memory, as many kept as the broker's
@@ -43,12 +43,12 @@ export const nchan: Peer = {
 };
 
 function nginx(): string | null {
-  return findProgram('GAPLESS_BENCH_NGINX', 'nginx');
+  return findProgram('BENCH_NGINX', 'nginx');
 }
 
-function firstChild(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-  return Number(children[0]);
+function firstChild(pid: number): number | null {
+  const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  return child === '' ? null : Number(child);
 }
 
 function configuration(directory: string, port: number): string {

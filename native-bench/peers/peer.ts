@@ -57,8 +57,8 @@ export interface Program {
   readonly core: number | null;
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** The process that does the work, once it listens; the one that was started unless said. */
-  readonly worker?: (pid: number) => number;
+  /** The process that does the work, null until it is there; the one that was started unless said. */
+  readonly worker?: (pid: number) => number | null;
 }
 
 /** Starts a program and resolves when its port takes connections. */
@@ -74,7 +74,7 @@ export async function startProgram({ command, core, port, env, worker }: Program
   await untilListening(child, port);
   const pid = child.pid ?? 0;
   return {
-    pid: worker === undefined ? pid : worker(pid),
+    pid: worker === undefined ? pid : await workerOf(pid, worker),
     port,
     async stop() {
       const closed = once(child, 'close');
@@ -82,6 +82,15 @@ export async function startProgram({ command, core, port, env, worker }: Program
       await closed;
     },
   };
+}
+
+async function workerOf(pid: number, worker: (pid: number) => number | null): Promise<number> {
+  for (let waitedMs = 0; waitedMs < START_MS_MAX; waitedMs += POLL_MS) {
+    const found = worker(pid);
+    if (found !== null) return found;
+    await sleep(POLL_MS);
+  }
+  throw new Error(`process ${pid} has started no worker`);
 }
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {

@@ -9,7 +9,7 @@ import {
 import { idle } from './idle.js';
 import { liveInStorm } from './live-in-storm.js';
 import { streamsByThousands } from './many-streams.js';
-import { publishLines, publishMsgpack } from './publish.js';
+import { publish, publishLines, publishMsgpack } from './publish.js';
 import { replayFromLog } from './replay.js';
 import type { Bench, Scenario } from './scenario.js';
 import { storm } from './storm.js';
@@ -30,6 +30,11 @@ export const SCENARIOS: readonly Scenario[] = [
   ...DURABLE,
   idle,
 ];
+
+/** What the load client in TypeScript knows; held to nothing, for there is no baseline. */
+export const WITHOUT_COMPILER: readonly Scenario[] = [fanOutFromOne, fanOutFromMany, storm, publish].map(
+  (scenario) => ({ ...scenario, target: null }),
+);
 
 /** The compiler inside Node is done with the hot paths before the first clock starts. */
 export async function warmUp(bench: Bench, scenarios: readonly Scenario[]): Promise<void> {

@@ -14,6 +14,7 @@ const BENCH = resolve(REPOSITORY_ROOT, 'build/native-bench/main.js');
 const EPOCH = 'fakebroker';
 const FAULT_SEQ = 12;
 const FAULT_MS = 10_000;
+const FALLBACK = 'fan-out-1,fan-out-32,storm,publish';
 const SCENARIOS = [
   'send',
   'fan-out-1',
@@ -44,8 +45,8 @@ interface Outcome {
   stderr: string;
 }
 
-async function run(program: string, args: readonly string[]): Promise<Outcome> {
-  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+async function run(program: string, args: readonly string[], env = process.env): Promise<Outcome> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),
@@ -167,6 +168,13 @@ describe('the bench', { skip }, () => {
       }
       assert.equal(environment.node, process.version);
     });
+  });
+
+  test('does without a compiler, with the load client in TypeScript', async () => {
+    const env = { ...process.env, BENCH_LOAD: 'fallback' };
+    const { code, stdout, stderr } = await run(process.execPath, [BENCH, '--smoke', '--only', FALLBACK], env);
+    assert.equal(code, 0, stderr);
+    for (const name of FALLBACK.split(',')) assert.match(stdout, new RegExp(`^${name} `, 'm'));
   });
 
   test('refuses an unknown flag with the usage and exit code 2', async () => {
