@@ -73,6 +73,8 @@ const FORGOTTEN_MAX = 1000;
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #entries = new Map<string, Entry>();
+  /** Those that time does something to; a hundred thousand others cost a sweep nothing. */
+  readonly #timed = new Set<Entry>();
   /** Slots of removed streams. */
   readonly #freeSlots: number[] = [];
   #usedSlots = 0;
@@ -140,6 +142,7 @@ export class Directory {
     this.#evictedByRemoved += (this.state(name) as StreamState).positions.evictedEvents;
     assert(removeStream(this.#options.rings, ref), 'S4: the directory holds current handles only');
     this.#entries.delete(name);
+    this.#timed.delete(entry);
     this.#sorted = null;
     this.#freeSlots.push(ref.slot);
     this.#options.wakes.announce(ref.slot, -1);
@@ -180,7 +183,7 @@ export class Directory {
   /** Applies age and time to live to all streams. Call it a few times a second. */
   sweep(): void {
     const nowMs = this.#options.now();
-    for (const entry of this.#entries.values()) {
+    for (const entry of this.#timed) {
       if (entry.marks !== null) this.#sweepAge(entry, entry.marks, nowMs);
       this.#forgetProducers(entry.ref, nowMs);
       if (entry.ref.config.ttlMs > 0) this.#sweepTtl(entry, nowMs);
@@ -250,7 +253,9 @@ export class Directory {
     });
     const ref: StreamRef = { ...handle, name, config };
     const { ageMs } = config.retention;
-    this.#entries.set(name, { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, readAtMs: nowMs });
+    const entry: Entry = { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, readAtMs: nowMs };
+    this.#entries.set(name, entry);
+    if (entry.marks !== null || config.ttlMs > 0) this.#timed.add(entry);
     this.#sorted = null;
     return ref;
   }

@@ -148,9 +148,7 @@ const DEFINITIONS = {
     group: 'Durability',
     kind: size({ min: 4 * KIB, max: GIB }),
     default: 4 * MIB,
-    doc:
-      'Newest bytes of a durable stream that stay in memory at least, unless another stream needs it. ' +
-      'Older events are read from disk.',
+    doc: 'Newest bytes of a durable stream in memory, unless others need it. Older ones are on disk only.',
   }),
   replayThreads: define({
     group: 'Durability',
