@@ -462,9 +462,13 @@ static void take_subscriber_bytes(struct connection *c, const char *bytes, size_
     }
     if (field_value(text, "transfer-encoding: chunked")) c->chunked = true;
     if (*text != '\0') continue;
-    if (!c->chunked) fail("subscriber %d: the answer is not chunked", c->index);
+    if (!c->chunked && c->role != PEER_SUBSCRIBER) fail("subscriber %d: the answer is not chunked", c->index);
     if (c->role == PEER_SUBSCRIBER) load.primed++;
     c->phase = PRIMING;
+  }
+  if (!c->chunked) {
+    take_stream(c, bytes, count); /* a peer's, which ends with its connection */
+    return;
   }
   while (count > 0) {
     if (c->body_left == 0) {
