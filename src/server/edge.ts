@@ -64,7 +64,7 @@ parentPort.on('message', (command: EdgeCommand) => {
     case 'drain':
       return void drainEdge(services, command.drainMs).then(() => link.send({ kind: 'drained' }));
     case 'stop':
-      return stop();
+      return void stop();
   }
 });
 
@@ -72,7 +72,7 @@ parentPort.on('message', (command: EdgeCommand) => {
 process.on('uncaughtException', (error) => {
   log.fatal({ err: error }, 'edge failed');
   link.send({ kind: 'failed', message: error.message, stack: error.stack });
-  stop();
+  void stop();
 });
 
 function tlsOf({ tlsCertFile, tlsKeyFile }: Config): ListenerOptions['tls'] {
@@ -110,11 +110,11 @@ function sample(): void {
 }
 
 /** Closes everything, or the end of the thread would abort the process. */
-function stop(): void {
+async function stop(): Promise<void> {
   clearInterval(ticking);
   clearInterval(watching);
   clearInterval(sampling);
   delay.disable();
-  listener.close();
+  await listener.close(() => counters.get(Counter.connections));
   link.send({ kind: 'stopped' });
 }

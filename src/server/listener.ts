@@ -5,6 +5,7 @@
  */
 
 import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 
 export interface ListenerOptions {
   readonly host: string;
@@ -15,6 +16,8 @@ export interface ListenerOptions {
 
 /** Apps that still have connections of before; with another renewal those of the oldest are cut. */
 const OLD_APPS_MAX = 8;
+/** Enough for every descriptor to be in a handshake. */
+const CLOSE_TURNS_MAX = 20_000;
 
 export class Listener {
   readonly #options: ListenerOptions;
@@ -52,11 +55,21 @@ export class Listener {
     this.#socket = socket;
   }
 
-  /** Stops listening and cuts all connections. */
-  close(): void {
+  /**
+   * Stops listening and cuts all connections. The library keeps those in the middle of a TLS handshake in a queue of
+   * their own, a few of which it takes up each turn, and does not close them: so it is told again until none is left, or
+   * the end of the thread would abort the process.
+   * @param connections how many are open.
+   */
+  async close(connections: () => number): Promise<void> {
     if (this.#socket !== null) uWS.us_listen_socket_close(this.#socket);
     this.#socket = null;
-    for (const app of [...this.#oldApps.splice(0), this.#app]) app.close();
+    const apps = [...this.#oldApps.splice(0), this.#app];
+    for (let turn = 0; turn < CLOSE_TURNS_MAX; turn++) {
+      for (const app of apps) app.close();
+      if (connections() === 0) return;
+      await nextTurn();
+    }
   }
 
   #createApp(): TemplatedApp {

@@ -136,6 +136,7 @@ it('9.3 who never finishes the handshake, or sends no TLS, takes nothing from ot
   await withDeadline('garbage to be cut off', garbage.closed);
   await publish(port, 's', 'one');
   assert.equal((await request(port, { path: '/healthz' })).status, 200);
-  for (const connection of idle) connection.destroy();
+  // While they are still there.
   await stopped(broker);
+  for (const connection of idle) connection.destroy();
 });
