@@ -19,6 +19,7 @@ import { ClientAddress } from '../transport/client-address.js';
 import { Cors } from '../transport/cors.js';
 import type { EdgeServices } from '../transport/edge-services.js';
 import { Limits } from '../transport/limits.js';
+import { RefusalLog } from '../transport/refusal-log.js';
 import { retryAfterSeconds } from '../transport/retry.js';
 import { Sessions } from '../transport/sessions.js';
 import { connectionsMax, frameBytesMax } from './bounds.js';
@@ -72,6 +73,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     }),
     sessions,
     limits,
+    refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36)),
     clientAddress: new ClientAddress(config.trustedProxies),
     cors: new Cors(config.corsOrigins),
     log,

@@ -53,6 +53,7 @@ export class Access {
     name: string,
     handler: Handler,
   ): Promise<void> | void {
+    exchange.stream = name;
     const authenticator = this.#authenticator;
     if (authenticator === null) return handler(exchange, name, req);
     const credential = this.#credentialOf(req);

@@ -6,7 +6,7 @@ import type { HttpResponse } from 'uWebSockets.js';
 
 const EXPOSED =
   'Gapless-Cursor, Gapless-Epoch, Gapless-Floor, Gapless-Head, Gapless-Closed, Gapless-Next, ' +
-  'Gapless-Duplicate, Gapless-Up-To-Date, Retry-After';
+  'Gapless-Duplicate, Gapless-Up-To-Date, Gapless-Request, Retry-After';
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
 const HEADERS =
   'Content-Type, Accept, Authorization, Last-Event-ID, Cache-Control, Gapless-Event, Gapless-If-Head, ' +

@@ -16,6 +16,7 @@ import type { Access } from './access.js';
 import type { ClientAddress } from './client-address.js';
 import type { Cors } from './cors.js';
 import type { Limits } from './limits.js';
+import type { RefusalLog } from './refusal-log.js';
 import type { Sessions } from './sessions.js';
 
 /** The coordinator's side of the API, asked over a message port. */
@@ -41,6 +42,7 @@ export interface EdgeServices {
   readonly access: Access;
   readonly sessions: Sessions;
   readonly limits: Limits;
+  readonly refusals: RefusalLog;
   readonly clientAddress: ClientAddress;
   readonly cors: Cors;
   readonly log: Logger;

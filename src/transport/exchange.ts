@@ -40,6 +40,8 @@ export class Exchange {
   readonly edge: EdgeServices;
   /** Who sent the request; everybody, until a guard says who. */
   principal: Principal = ANYBODY;
+  /** The stream that it is about; empty where there is none, or a guard has not said. */
+  stream = '';
   /** Where from; null where no limit is by address. */
   readonly address: TallyKey | null;
   readonly #origin: string;
@@ -128,6 +130,7 @@ export class Exchange {
     if (!(error instanceof RequestError)) throw error;
     this.edge.counters.add(Counter.requestErrors, 1);
     const headers = {
+      'Gapless-Request': this.edge.refusals.note(this, error),
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       ...error.headers,

@@ -70,7 +70,7 @@ class SseEntrant implements NamedEntrant {
   enter(stream: EdgeStream, at: StreamPositions): void {
     const exchange = this.#exchange;
     const { edge } = exchange;
-    const cursor = this.#beginAfter(stream, at);
+    const cursor = this.#beginAfter(at);
     if (cursor === null) return;
     if (at.closed && cursor === at.committed) {
       exchange.answer(204, { 'Cache-Control': 'no-store', ...positionHeaders(at) }, (res) =>
@@ -93,14 +93,14 @@ class SseEntrant implements NamedEntrant {
   }
 
   /** The seq to begin after; null when a refusal was told in-band (contract 4.5). */
-  #beginAfter(stream: EdgeStream, at: StreamPositions): number | null {
+  #beginAfter(at: StreamPositions): number | null {
     const { edge } = this.#exchange;
     try {
       return beginAfter(this.start, at, edge.counters);
     } catch (refusal) {
       if (!(refusal instanceof RequestError)) throw refusal;
-      edge.log.info({ stream: stream.name, ...refusal.extra }, 'resume refused');
       if (!this.alwaysCreates) throw refusal;
+      edge.refusals.note(this.#exchange, refusal);
       const head = formatCursor(at.epoch, at.committed);
       const last = endingFrame({ kind: 'unavailable', refusal, head });
       this.#exchange.send(200, streamHeaders(at), retryFrame(retryMs(edge)) + last);

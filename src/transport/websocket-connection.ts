@@ -66,6 +66,8 @@ export class WebSocketConnection {
       // What is no RequestError is a fault of ours.
       if (!(error instanceof RequestError)) throw error;
       this.#edge.counters.add(Counter.requestErrors, 1);
+      const { caller, name } = this.#handshake;
+      this.#edge.refusals.note({ principal: caller.principal, stream: name }, error);
       sink.refuse(error);
     }
   }

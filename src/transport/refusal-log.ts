@@ -1,0 +1,63 @@
+/**
+ * One line for each refusal, with the number that the client was given and where the stream stood; never what was sent:
+ * no credential, no data. Lines are written while the loop waits, so there are only so many in a second.
+ */
+
+import type { Principal } from '../auth/principal.js';
+import type { RequestError } from '../errors.js';
+import type { Logger } from '../log.js';
+
+/** Members of a problem that are safe to write down, and say why. */
+const SHOWN = ['reason', 'scope', 'cursor', 'epoch', 'floor', 'head', 'earliest'] as const;
+
+const LINES_MAX = 50;
+const WINDOW_MS = 1000;
+
+/** What a refusal is about. */
+export interface Refused {
+  readonly principal: Principal;
+  /** Empty where the path has none, or it was not known yet. */
+  readonly stream: string;
+}
+
+export class RefusalLog {
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #prefix: string;
+  #lastNumber = 0;
+  #windowEndsMs = 0;
+  #lines = 0;
+  #unwritten = 0;
+
+  /** @param prefix tells the requests of this edge and this process from others. */
+  constructor(log: Logger, now: () => number, prefix: string) {
+    this.#log = log;
+    this.#now = now;
+    this.#prefix = prefix;
+  }
+
+  /** @returns the number of the request, for the client to quote. */
+  note({ principal, stream }: Refused, error: RequestError): string {
+    const request = `${this.#prefix}-${(++this.#lastNumber).toString(36)}`;
+    if (!this.#hasRoom()) {
+      this.#unwritten++;
+      return request;
+    }
+    const shown: Record<string, unknown> = {};
+    for (const member of SHOWN) if (error.extra[member] !== undefined) shown[member] = error.extra[member];
+    const { code, status } = error;
+    this.#log.info({ request, code, status, stream, principal: principal.id, ...shown }, 'refused');
+    return request;
+  }
+
+  #hasRoom(): boolean {
+    const nowMs = this.#now();
+    if (nowMs >= this.#windowEndsMs) {
+      if (this.#unwritten > 0) this.#log.info({ count: this.#unwritten }, 'refusals not logged');
+      this.#unwritten = 0;
+      this.#lines = 0;
+      this.#windowEndsMs = nowMs + WINDOW_MS;
+    }
+    return ++this.#lines <= LINES_MAX;
+  }
+}
