@@ -23,8 +23,8 @@ export class DataDirectoryError extends Error {
   override readonly name = 'DataDirectoryError';
 }
 
-/** Of what lies in the directory. Goes up when an older version could not read it any more. */
-const FORMAT = 1;
+/** Of what lies in the directory. Goes up when another version could not read it any more. */
+const FORMAT = 2;
 const VERSION_FILE = 'VERSION';
 /** `isNew`: there was no store yet. Without it a store that is not there has been lost, and is not begun anew. */
 const versionSchema = z.looseObject({ format: z.int().min(1), isNew: z.boolean().optional() });
@@ -102,9 +102,10 @@ function checkVersion(directory: string): boolean {
     return true;
   }
   const { format, isNew = false } = readVersion(file);
-  if (format > FORMAT) {
+  if (format !== FORMAT) {
+    const advice = format > FORMAT ? 'use a newer version' : 'use the version that made it';
     throw new DataDirectoryError(
-      `${directory} has format ${format}, and this version knows formats up to ${FORMAT}: use a newer version`,
+      `${directory} has format ${format}, and this version knows format ${FORMAT}: ${advice}`,
     );
   }
   if (!isNew && !storeBytes) throw storeLost(directory, storeBytes === 0 ? 'empty' : 'missing');

@@ -93,10 +93,10 @@ describe('a start that is refused says what is wrong, where, and what to do, wit
 
   it('a broker that was killed before it had made its file starts the next time', async (context) => {
     const directory = temporaryDirectory(context);
-    writeFileSync(join(directory, 'VERSION'), '{"format":1,"isNew":true}\n');
+    writeFileSync(join(directory, 'VERSION'), '{"format":2,"isNew":true}\n');
     for (const _start of range(1, 2)) {
       const broker = await BrokerProcess.start('--data-dir', directory);
-      assert.deepEqual(JSON.parse(readFileSync(join(directory, 'VERSION'), 'utf8')), { format: 1 });
+      assert.deepEqual(JSON.parse(readFileSync(join(directory, 'VERSION'), 'utf8')), { format: 2 });
       await broker.kill();
     }
   });

@@ -156,15 +156,20 @@ describe('a data directory', () => {
     await (await openDataDirectory(path)).close();
   });
 
-  it('of a newer version is refused, and so is one whose version cannot be read', async () => {
+  it('of another version is refused, and so is one whose version cannot be read', async () => {
     mkdirSync(path);
-    writeFileSync(join(path, 'VERSION'), '{"format": 2}\n');
-    await assert.rejects(openDataDirectory(path), {
-      name: 'DataDirectoryError',
-      message: `${path} has format 2, and this version knows formats up to 1: use a newer version`,
-    });
+    for (const [format, advice] of [
+      [3, 'use a newer version'],
+      [1, 'use the version that made it'],
+    ] as const) {
+      writeFileSync(join(path, 'VERSION'), `{"format": ${format}}\n`);
+      await assert.rejects(openDataDirectory(path), {
+        name: 'DataDirectoryError',
+        message: `${path} has format ${format}, and this version knows format 2: ${advice}`,
+      });
+    }
     writeFileSync(join(path, 'VERSION'), '1.2.3\n');
-    await assert.rejects(openDataDirectory(path), { message: /VERSION does not say \{"format": 1\}/ });
+    await assert.rejects(openDataDirectory(path), { message: /VERSION does not say \{"format": 2\}/ });
     rmSync(join(path, 'VERSION'));
     writeFileSync(join(path, 'events.mdb'), '');
     await assert.rejects(openDataDirectory(path), { message: /has events\.mdb but no VERSION/ });
