@@ -117,8 +117,8 @@ describe('a start that is refused says what is wrong, where, and what to do, wit
 
   it('a directory of a newer version is refused', async (context) => {
     const directory = await filledDirectory(context);
-    writeFileSync(join(directory, 'VERSION'), '{"format":2}\n');
-    const words = /has format 2, and this version knows formats up to 1: use a newer version$/;
+    writeFileSync(join(directory, 'VERSION'), '{"format":3}\n');
+    const words = /has format 3, and this version knows format 2: use a newer version$/;
     await assertRefused(directory, () => undefined, words);
   });
 

@@ -91,9 +91,9 @@ describe('a data directory', () => {
     assert.equal(absolute, path);
     assert.equal(statSync(path).mode & 0o777, 0o700);
     const version = () => JSON.parse(readFileSync(join(path, 'VERSION'), 'utf8'));
-    assert.deepEqual(version(), { format: 1, isNew: true });
+    assert.deepEqual(version(), { format: 2, isNew: true });
     storeIsMade();
-    assert.deepEqual(version(), { format: 1 });
+    assert.deepEqual(version(), { format: 2 });
     await close();
   });
 
