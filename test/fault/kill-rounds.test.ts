@@ -13,7 +13,7 @@ import { KillCrew } from './kill-crew.js';
 const ROUNDS = Number(process.env.KILL_ROUNDS ?? 5);
 const STREAMS = 3;
 const ANSWERS_MIN = 20;
-const ANSWERS_MAX = 400;
+const ANSWERS_MAX = 150;
 /** From an answer to the kill, so that it comes at any moment of a commit. */
 const KILL_DELAY_MS_MAX = 15;
 
