@@ -177,6 +177,19 @@ describe('the bench', { skip }, () => {
     for (const name of FALLBACK.split(',')) assert.match(stdout, new RegExp(`^${name} `, 'm'));
   });
 
+  test('puts peers through the same loads, and verifies what they deliver', async () => {
+    const peers = 'gapless-1,node-http-32,better-sse-p99';
+    const { code, stdout, stderr } = await run(process.execPath, [
+      BENCH,
+      '--smoke',
+      '--peers',
+      '--only',
+      peers,
+    ]);
+    assert.equal(code, 0, stderr);
+    for (const name of peers.split(',')) assert.match(stdout, new RegExp(`^${name} `, 'm'));
+  });
+
   test('refuses an unknown flag with the usage and exit code 2', async () => {
     const { code, stderr } = await run(process.execPath, [BENCH, '--no-such-flag']);
     assert.equal(code, 2);
