@@ -30,7 +30,7 @@ const READ_FAILED = -3;
 /** Runs kept within a turn, so that readers at a few different cursors still share copies. */
 const RUNS_MAX = 8;
 /** Bytes written in one turn before sockets are looked at again, a few milliseconds' worth. */
-const TURN_BYTES_MAX = 1024 * 1024;
+const TURN_BYTES_MAX = 4 * 1024 * 1024;
 /** What a write costs beside its bytes, in bytes: a system call takes about as long as copying this much. */
 const WRITE_COST_BYTES = 8 * 1024;
 
