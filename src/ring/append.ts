@@ -232,7 +232,7 @@ export class Appender implements AppendDetails {
 
   /** Room for the producer, before room for the events: where there is none, nothing was evicted. */
   #reserve(slot: number, claim: ProducerClaim, nowMs: number): number {
-    switch (this.#judge.reserve(slot, claim, nowMs)) {
+    switch (this.#judge.reserve(slot, claim, nowMs, this.#lack)) {
       case ENTRIES_FULL:
         return APPEND_TOO_MANY_PRODUCERS;
       case ENTRIES_NO_MEMORY:

@@ -8,6 +8,7 @@ import { judgePublish, type ProducerPosition, PUBLISH_DUPLICATE, PUBLISH_NEXT } 
 import type { RecordKind } from '../core/producer-record.js';
 import { ENTRY_RESERVED, isForgettable, reserveEntry, tableOf } from './producer-memory.js';
 import { NONE, type ProducerTable } from './producer-table.js';
+import type { Lack } from './ring-growth.js';
 import type { Rings } from './rings.js';
 
 /** Which publish of whom a request says that it is. */
@@ -52,10 +53,10 @@ export class ClaimJudge {
     return judged;
   }
 
-  /** After PUBLISH_NEXT, before anything is changed. @returns a constant of producer-memory.ts. */
-  reserve(slot: number, claim: ProducerClaim, nowMs: number): number {
+  /** After PUBLISH_NEXT, before anything is changed. @returns a constant of producer-memory.ts; `lack` is as there. */
+  reserve(slot: number, claim: ProducerClaim, nowMs: number, lack: Lack): number {
     if (this.#entry !== NONE) return ENTRY_RESERVED;
-    const reserved = reserveEntry(this.#rings, slot, claim.kind, nowMs);
+    const reserved = reserveEntry(this.#rings, slot, claim.kind, { nowMs, lack });
     this.#table = tableOf(this.#rings, slot, claim.kind);
     return reserved;
   }

@@ -18,6 +18,7 @@ import {
 import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
 import { NONE, ProducerTable } from './producer-table.js';
+import type { Lack } from './ring-growth.js';
 import { committedSeq, headSeq } from './ring-memory.js';
 import { i32At, type Rings, type StreamHandle } from './rings.js';
 
@@ -46,15 +47,26 @@ export function hasTables(rings: Rings, slot: number): boolean {
   return RECORD_KINDS.some((kind) => Atomics.load(rings.i32, i32At(slot, ORDER_OFFSETS[kind])) !== 0);
 }
 
-/** Makes sure that the table has an entry left. @returns one of the constants above. */
-export function reserveEntry(rings: Rings, slot: number, kind: RecordKind, nowMs: number): number {
+/**
+ * Makes sure that the table has an entry left.
+ * @param lack is set with ENTRIES_NO_MEMORY.
+ * @returns one of the constants above.
+ */
+export function reserveEntry(
+  rings: Rings,
+  slot: number,
+  kind: RecordKind,
+  { nowMs, lack }: { nowMs: number; lack: Lack },
+): number {
   // With a log its thread forgets, which has to delete the records there as well.
   if (!rings.durable) forget(rings, slot, kind, { nowMs, countMax: FORGOTTEN_BY_ENTRY });
   const table = tableOf(rings, slot, kind);
   if ((table?.count ?? 0) >= rings.producers.countMax[kind]) return ENTRIES_FULL;
   if (table !== null && !table.isFull) return ENTRY_RESERVED;
   const order = table === null ? layout.TABLE_ORDER_MIN : table.order + 1;
-  return replaceTable(rings, slot, kind, { order, bytesMax: rings.producers.bytesMax });
+  const reserved = replaceTable(rings, slot, kind, { order, bytesMax: rings.producers.bytesMax });
+  if (reserved === ENTRIES_NO_MEMORY) lack.order = order;
+  return reserved;
 }
 
 /** Whether an entry is old enough to be forgotten: after its time, and not before its commit. */

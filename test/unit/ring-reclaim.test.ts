@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { APPEND_NO_MEMORY, APPEND_UNCOMMITTED, APPENDED } from '#gapless/ring/append.js';
+import { PRODUCER } from '#gapless/core/producer-record.js';
+import {
+  APPEND_DUPLICATE,
+  APPEND_NO_MEMORY,
+  APPEND_PRODUCER_GAP,
+  APPEND_UNCOMMITTED,
+  APPENDED,
+} from '#gapless/ring/append.js';
+import type { ProducerClaim } from '#gapless/ring/claim-judge.js';
 import { removeStream } from '#gapless/ring/lifecycle.js';
 import { READ_CAUGHT_UP, READ_OK, READ_OVERTAKEN } from '#gapless/ring/read.js';
 import type { StreamHandle } from '#gapless/ring/rings.js';
@@ -53,6 +61,24 @@ describe('memory for a stream that finds none, with a durable log', () => {
     stage.commit(given);
     assert.deepEqual(stage.texts(given, 1), ['again']);
     assert.equal(stage.positions(given).head, 2);
+  });
+
+  it('3.4 comes from other rings for what is remembered of producers, and is not taken from there again', () => {
+    const stage = new RingStage(2 * STREAM_BYTES, { durable: true });
+    const streams = fill(stage, 2) as [StreamHandle, StreamHandle];
+    const [publisher] = streams;
+    const claimOf = (seq: number): ProducerClaim => {
+      return { kind: PRODUCER, digest: Int32Array.of(1, 2, 3, 4), epoch: 0, seq };
+    };
+    assert.equal(stage.tryAppendOf(claimOf(0), publisher, 'x'), APPENDED);
+    stage.commit(publisher);
+    assert.ok(stage.appender.reclaimed > 0);
+    for (const stream of streams) {
+      stage.tryAppend(stream, LARGE);
+      stage.commit(stream);
+    }
+    assert.equal(stage.tryAppendOf(claimOf(0), publisher, 'x'), APPEND_DUPLICATE);
+    assert.equal(stage.tryAppendOf(claimOf(2), publisher, 'x'), APPEND_PRODUCER_GAP);
   });
 
   it('never comes from events that are not committed: the publish is refused, and nothing has changed (I5)', () => {

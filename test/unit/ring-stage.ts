@@ -2,14 +2,17 @@ import assert from 'node:assert/strict';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { parseFrames } from '#gapless/core/sse-parse.js';
 import { ANY_HEAD, APPENDED, Appender } from '#gapless/ring/append.js';
+import type { ProducerClaim } from '#gapless/ring/claim-judge.js';
 import { commitStream, readPositions, type StreamPositions } from '#gapless/ring/lifecycle.js';
 import { FrameRun, READ_OK, RingReader } from '#gapless/ring/read.js';
-import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
+import { createRings, type ProducerLimits, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { NOW_MS, openRingStream, type RingStreamOptions } from './ring-open.js';
 
 export interface StageOptions extends Partial<RingStreamOptions> {
   readonly slot?: number;
 }
+
+const PRODUCERS: ProducerLimits = { countMax: [1000, 1000], ttlMs: [60_000, 60_000], bytesMax: 2 ** 20 };
 
 /** Rings with one publisher and one reader in this thread, for tests that say each step themselves. */
 export class RingStage {
@@ -21,7 +24,7 @@ export class RingStage {
   nowMs = NOW_MS;
 
   constructor(memoryBytes: number, { streamsMax = 4, durable = false } = {}) {
-    this.rings = new Rings(createRings({ streamsMax, memoryBytes, durable }));
+    this.rings = new Rings(createRings({ streamsMax, memoryBytes, durable, producers: PRODUCERS }));
     this.appender = new Appender(this.rings);
     this.reader = new RingReader(this.rings);
   }
@@ -36,6 +39,13 @@ export class RingStage {
     this.#batch.reset();
     for (const text of texts) this.#batch.pushText(Buffer.from(text), 0, Buffer.byteLength(text), null);
     return this.appender.append(stream, this.#batch, this.nowMs, ANY_HEAD);
+  }
+
+  /** The same, for a producer's publish. */
+  tryAppendOf(claim: ProducerClaim, stream: StreamHandle, text: string): number {
+    this.#batch.reset();
+    this.#batch.pushText(Buffer.from(text), 0, Buffer.byteLength(text), null);
+    return this.appender.append(stream, this.#batch, this.nowMs, ANY_HEAD, claim);
   }
 
   append(stream: StreamHandle, ...texts: readonly string[]): void {
