@@ -67,6 +67,8 @@ export interface StreamState {
   readonly positions: StreamPositions;
 }
 
+/** Streams whose producers are looked at in one sweep: all of a hundred thousand in some seconds. */
+const LOOKED_AT_MAX = 5000;
 /** Producers, and keys, that a stream forgets in one sweep. */
 const FORGOTTEN_MAX = 1000;
 
@@ -75,6 +77,8 @@ export class Directory {
   readonly #entries = new Map<string, Entry>();
   /** Those that time does something to; a hundred thousand others cost a sweep nothing. */
   readonly #timed = new Set<Entry>();
+  /** Where the sweep of producers has come to. */
+  #round: Iterator<Entry> = this.#entries.values();
   /** Slots of removed streams. */
   readonly #freeSlots: number[] = [];
   #usedSlots = 0;
@@ -185,16 +189,28 @@ export class Directory {
     const nowMs = this.#options.now();
     for (const entry of this.#timed) {
       if (entry.marks !== null) this.#sweepAge(entry, entry.marks, nowMs);
-      this.#forgetProducers(entry.ref, nowMs);
       if (entry.ref.config.ttlMs > 0) this.#sweepTtl(entry, nowMs);
     }
+    this.#sweepProducers(nowMs);
   }
 
-  /** Of streams that nobody publishes to any more; with a log its thread does it, which has to delete there too. */
-  #forgetProducers(ref: StreamRef, nowMs: number): void {
+  /**
+   * Forgets those whose time is over on streams that nobody publishes to any more, going round all streams while some
+   * have producers at all. With a log its thread does it, which has to delete there too.
+   */
+  #sweepProducers(nowMs: number): void {
     const { rings } = this.#options;
-    if (rings.durable || !hasTables(rings, ref.slot)) return;
-    for (const kind of RECORD_KINDS) forgetProducers(rings, ref, kind, { nowMs, countMax: FORGOTTEN_MAX });
+    if (rings.durable || rings.arena.tableBytes === 0) return;
+    for (let left = LOOKED_AT_MAX; left > 0; left--) {
+      const { done, value } = this.#round.next();
+      if (done === true) {
+        this.#round = this.#entries.values();
+        return;
+      }
+      const { ref } = value as Entry;
+      if (!hasTables(rings, ref.slot)) continue;
+      for (const kind of RECORD_KINDS) forgetProducers(rings, ref, kind, { nowMs, countMax: FORGOTTEN_MAX });
+    }
   }
 
   #sweepAge({ ref }: Entry, marks: AgeMarks, nowMs: number): void {
