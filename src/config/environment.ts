@@ -6,6 +6,9 @@ const KEYS_BY_VARIABLE: ReadonlyMap<string, SettingKey> = new Map(
   SETTINGS.map((setting) => [setting.env, setting.key]),
 );
 
+/** What the commands that talk to a broker read; whoever has exported them may start one all the same. */
+const OF_CLIENTS: ReadonlySet<string> = new Set(['GAPLESS_URL', 'GAPLESS_TOKEN']);
+
 /**
  * Reads the variables that begin with `GAPLESS_`; one that names no setting is refused as a flag would be.
  */
@@ -15,7 +18,7 @@ export function readEnvironment(env: Readonly<Record<string, string | undefined>
   const serviceLinks: string[] = [];
 
   for (const [name, value] of Object.entries(env)) {
-    if (value === undefined || !name.startsWith(ENV_PREFIX)) continue;
+    if (value === undefined || !name.startsWith(ENV_PREFIX) || OF_CLIENTS.has(name)) continue;
     const key = KEYS_BY_VARIABLE.get(name);
     if (isServiceLink(name, value)) serviceLinks.push(name);
     else if (key !== undefined) given.set(key, { value, where: name });

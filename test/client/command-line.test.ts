@@ -103,6 +103,14 @@ describe('the command line beside a broker', () => {
     assert.equal((JSON.parse(json.stdout) as { epoch: string }).epoch, epoch);
   });
 
+  it('11 serve leaves alone what is exported for the other commands', async () => {
+    const { child, ended } = start('serve', '--port', '0');
+    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    assert.match(line.toString(), /listening/);
+    child.kill('SIGTERM');
+    assert.equal((await ended).code, 0);
+  });
+
   it('11 what is wrong with a call is exit code 2, and what the broker refuses 1', async () => {
     for (const argv of [
       ['publish'],

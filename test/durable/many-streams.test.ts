@@ -17,7 +17,7 @@ import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 /** A hundred thousand say how long a start takes; it is told, and judged by nobody. */
-const STREAMS = Number(process.env.GAPLESS_TEST_STREAMS ?? 2000);
+const STREAMS = Number(process.env.MANY_STREAMS ?? 2000);
 /** Publishing at a time, so that commits are shared. */
 const CONNECTIONS = 50;
 const ARENA_USED = 'gapless_arena_used_bytes';
@@ -25,7 +25,7 @@ const ARENA_USED = 'gapless_arena_used_bytes';
 it(`2.2 ${STREAMS} streams come back, in order and with their epochs, and cost no ring until they are published to`, async (context) => {
   const broker = await DurableBroker.start(context, '--threads', '2');
   const { port } = broker;
-  const names = range(1, STREAMS).map((index) => `many-${String(index).padStart(5, '0')}`);
+  const names = range(1, STREAMS).map((index) => `many-${String(index).padStart(6, '0')}`);
   const published = new Map<string, Published>();
   await Promise.all(
     range(0, CONNECTIONS - 1).map(async (worker) => {

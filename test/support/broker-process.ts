@@ -48,6 +48,11 @@ process.once('exit', () => {
 });
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => process.exit(1));
 
+/** What a test's own environment says, `GAPLESS_TEST_SEED` among it, is no setting of its brokers. */
+function withoutSettings(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('GAPLESS_')));
+}
+
 /** The real program in a process of its own, on a port of its own. */
 export class BrokerProcess {
   /** What it logged so far, one parsed line each. */
@@ -70,7 +75,7 @@ export class BrokerProcess {
     const words = [...limit, process.execPath, ...nodeFlags, MAIN_FILE, 'serve', ...flags];
     this.#child = spawn(words[0] as string, words.slice(1), {
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
+      env: { ...withoutSettings(process.env), ...env },
       ...(uid === undefined ? {} : { uid }),
     });
     this.#listening = new Promise((resolve) => {
