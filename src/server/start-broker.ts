@@ -50,7 +50,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const keySource = await KeySource.open(config, logger, (keys) => {
     for (const thread of threads) thread.useKeys(keys);
   });
-  const port = await claimPort(config.host, config.port);
+  const claimed = await claimPort(config.host, config.port);
   const origin = clockOrigin();
   const buffers = createBuffers(config, randomBytes(16).toString('hex'));
   const rings = new Rings(buffers.rings);
@@ -115,6 +115,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     closed ??= close();
     return closed;
   };
+  let port = claimed;
   try {
     await durability?.restore(directory, named);
     for (let edge = 0; edge < config.threads; edge++) {
@@ -124,6 +125,8 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
         new EdgeThread({ edge, config, logStatus, keys, clockOrigin: origin, ...buffers }, coordinator),
       );
     }
+    // While a log was loaded, a port that was free may have been given to another process, which could share it.
+    port = config.port === 0 ? await claimPort(config.host, 0) : claimed;
     await Promise.all(threads.map((thread) => thread.listen(port)));
   } catch (error) {
     await stop();
