@@ -116,8 +116,11 @@ export class World implements CommitFaults {
     const { crashEveryMs } = this.options;
     this.schedule.after(this.#fate, crashEveryMs / 2 + this.prng.below(crashEveryMs), () => {
       if (!this.on) return;
-      if (this.happens(this.options.stopChance)) this.#stop();
-      else this.#crash(this.prng.chance(this.options.machineCrashChance));
+      // One that is down already would be started twice, and two would write to one log.
+      if (this.#isUp) {
+        if (this.happens(this.options.stopChance)) this.#stop();
+        else this.#crash(this.prng.chance(this.options.machineCrashChance));
+      }
       this.#scheduleCrash();
     });
   }
