@@ -1,37 +1,11 @@
-import { type BrokerSetup, DURABLE, IN_MEMORY } from '../brokers.js';
-import { numberOf } from '../load-client.js';
+import { DURABLE, IN_MEMORY } from '../brokers.js';
 import type { Settings } from '../settings.js';
-import { runOnNewStream, type Scenario, type Target } from './scenario.js';
+import { publishing } from './publishing.js';
 
-interface PublishOptions {
-  readonly name: string;
-  readonly doc: string;
-  readonly setup: BrokerSetup;
-  readonly target: Target | null;
-  readonly batchOf: (s: Settings) => number;
-}
-
-/** Closed-loop publishers, nobody listening. A durable publish is answered when its commit is on the disk. */
-function publishing({ name, doc, setup, target, batchOf }: PublishOptions): Scenario {
-  return {
-    name,
-    doc,
-    unit: 'events/s',
-    target,
-    async measure(bench) {
-      const { settings } = bench;
-      const report = await runOnNewStream(bench, setup, 'publish', {
-        publishers: settings.durablePublishers,
-        batch: batchOf(settings),
-        'duration-ms': settings.durationMs,
-      });
-      return { value: numberOf(report, 'eventsPerSecond'), report };
-    },
-  };
-}
-
-const single = { batchOf: () => 1 };
-const batches = { batchOf: (s: Settings) => s.batchEvents };
+/* A durable publish is answered when its commit is on the disk. */
+const publishersOf = (s: Settings) => s.durablePublishers;
+const single = { publishersOf, batchOf: () => 1 };
+const batches = { publishersOf, batchOf: (s: Settings) => s.batchEvents };
 
 const singleInMemory = publishing({
   name: 'publish-64',

@@ -1,37 +1,11 @@
 import { IN_MEMORY } from '../brokers.js';
-import { numberOf } from '../load-client.js';
 import type { Settings } from '../settings.js';
-import { runOnNewStream, type Scenario, type Target } from './scenario.js';
+import { publishing } from './publishing.js';
 
-interface PublishOptions {
-  readonly name: string;
-  readonly doc: string;
-  readonly target: Target | null;
-  readonly batchOf: (s: Settings) => number;
-  readonly msgpack?: boolean;
-}
-
-/** What accepting events costs when nobody listens. */
-function publishing({ name, doc, target, batchOf, msgpack = false }: PublishOptions): Scenario {
-  return {
-    name,
-    doc,
-    unit: 'events/s',
-    target,
-    async measure(bench) {
-      const { settings } = bench;
-      const report = await runOnNewStream(bench, IN_MEMORY, 'publish', {
-        publishers: settings.publishers,
-        batch: batchOf(settings),
-        msgpack: Number(msgpack),
-        'duration-ms': settings.durationMs,
-      });
-      return { value: numberOf(report, 'eventsPerSecond'), report };
-    },
-  };
-}
+const inMemory = { setup: IN_MEMORY, publishersOf: (s: Settings) => s.publishers };
 
 export const publish = publishing({
+  ...inMemory,
   name: 'publish',
   doc: '32 closed-loop publishers, nobody listening',
   target: null,
@@ -39,6 +13,7 @@ export const publish = publishing({
 });
 
 export const publishLines = publishing({
+  ...inMemory,
   name: 'publish-ndjson',
   doc: 'the same with batches as NDJSON',
   target: { kind: 'atLeast', times: 10, of: publish },
@@ -46,6 +21,7 @@ export const publishLines = publishing({
 });
 
 export const publishMsgpack = publishing({
+  ...inMemory,
   name: 'publish-msgpack',
   doc: 'the same as MessagePack',
   target: { kind: 'atLeast', times: 10, of: publish },
