@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { BrokerProcess } from '../support/broker-process.js';
-import { type Browser, reasonToSkipBrowser, startBrowser } from '../support/chromium.js';
+import { reasonToSkipBrowser } from '../support/chromium.js';
 import { cursorOf, range } from '../support/cursor.js';
-import { DEADLINE_MS } from '../support/deadline.js';
 import {
   closeStream,
   createStream,
@@ -17,7 +12,7 @@ import {
   publishLines,
   stateOf,
 } from '../support/gapless-client.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
+import { untilInPage, useStage } from './stage.js';
 
 /** What the page collects about one EventSource. */
 interface Seen {
@@ -45,53 +40,21 @@ const FOLLOW = `(url) => {
 describe('EventSource of a browser, from a page of another origin', {
   skip: reasonToSkipBrowser() ?? false,
 }, () => {
-  let origin: Server;
-  let broker: BrokerProcess;
-  let proxy: TcpProxy;
-  let browser: Browser;
-
-  before(async () => {
-    origin = createServer((_request, response) => {
-      response
-        .writeHead(200, { 'Content-Type': 'text/html' })
-        .end('<!doctype html><title>subscriber</title>');
-    });
-    origin.listen(0, '127.0.0.1');
-    await once(origin, 'listening');
-    broker = await BrokerProcess.start('--cors-origins', originUrl(), '--retry-ms', '50');
-    proxy = await TcpProxy.start(broker.port);
-    browser = await startBrowser();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await proxy?.stop();
-    origin?.close();
-    assert.deepEqual(await broker?.stop(), { code: 0, signal: null });
-    assert.deepEqual(broker?.errors, []);
-  });
-
-  function originUrl(): string {
-    return `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
-  }
+  const stage = useStage({ flags: ['--retry-ms', '50'] });
 
   function follow(stream: string, query = ''): Promise<Page> {
     return followPath(`/v1/streams/${stream}${query}`);
   }
 
   async function followPath(path: string): Promise<Page> {
-    const page = await browser.context.newPage();
-    await page.goto(originUrl());
-    await page.evaluate(`(${FOLLOW})(${JSON.stringify(`http://127.0.0.1:${proxy.port}${path}`)})`);
+    const page = await stage.openPage();
+    await page.evaluate(`(${FOLLOW})(${JSON.stringify(`http://127.0.0.1:${stage.proxy.port}${path}`)})`);
     return page;
   }
 
   /** Waits in the page until the expression, about `seen`, is true; returns what was seen by then. */
   async function until(page: Page, expression: string): Promise<Seen> {
-    await page.waitForFunction(`(seen => ${expression})(window.seen)`, undefined, {
-      timeout: DEADLINE_MS,
-      polling: 20,
-    });
+    await untilInPage(page, `(seen => ${expression})(window.seen)`);
     return (await page.evaluate('JSON.parse(JSON.stringify(window.seen))')) as Seen;
   }
 
@@ -105,17 +68,17 @@ describe('EventSource of a browser, from a page of another origin', {
   it('resumes without a gap or duplicate when the network cuts it, again and again, in the middle of frames', async () => {
     const stream = freshStream('cut');
     const { epoch } = await publishLines(
-      broker.port,
+      stage.broker.port,
       stream,
       range(1, 50).map((seq) => `event ${seq}`),
     );
-    proxy.cutAfterBytes(1_777);
+    stage.proxy.cutAfterBytes(1_777);
     const page = await follow(stream, '?cursor=earliest');
-    for (const seq of range(51, 120)) await publish(broker.port, stream, `event ${seq}`);
+    for (const seq of range(51, 120)) await publish(stage.broker.port, stream, `event ${seq}`);
     await until(page, 'seen.events.length >= 100 && seen.opens >= 3');
-    proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
-    proxy.cutAll();
-    await publish(broker.port, stream, 'event 121');
+    stage.proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
+    stage.proxy.cutAll();
+    await publish(stage.broker.port, stream, 'event 121');
     const seen = await until(page, 'seen.events.some(event => event.data === "event 121")');
     assert.deepEqual(seqs(seen, epoch), range(1, 121));
     assert.deepEqual(
@@ -128,18 +91,18 @@ describe('EventSource of a browser, from a page of another origin', {
 
   it('follows several streams over one connection, and resumes all of them by its one id, without a preflight', async () => {
     const streams = range(1, 5).map((index) => freshStream(`several-${index}`));
-    for (const stream of streams) await publish(broker.port, stream, `${stream} 1`);
-    proxy.cutAfterBytes(2_500);
-    const before = proxy.requestHeads.length;
+    for (const stream of streams) await publish(stage.broker.port, stream, `${stream} 1`);
+    stage.proxy.cutAfterBytes(2_500);
+    const before = stage.proxy.requestHeads.length;
     const page = await followPath(
       `/v1/streams?cursor=earliest&${streams.map((name) => `stream=${name}`).join('&')}`,
     );
     for (const seq of range(2, 20)) {
-      for (const stream of streams) await publish(broker.port, stream, `${stream} ${seq}`);
+      for (const stream of streams) await publish(stage.broker.port, stream, `${stream} ${seq}`);
     }
     await until(page, 'seen.events.length >= 70 && seen.opens >= 3');
-    proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
-    proxy.cutAll();
+    stage.proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
+    stage.proxy.cutAll();
     const { events } = await until(page, 'seen.events.length >= 100');
     const seen = events.map(({ data }) => JSON.parse(data) as { stream: string; data: string });
     for (const stream of streams) {
@@ -149,24 +112,24 @@ describe('EventSource of a browser, from a page of another origin', {
         range(1, 20).map((seq) => `${stream} ${seq}`),
       );
     }
-    const heads = proxy.requestHeads.slice(before);
+    const heads = stage.proxy.requestHeads.slice(before);
     assert.ok(heads.length >= 4 && heads.every((head) => head.startsWith('GET ')), 'no OPTIONS');
     await page.close();
   });
 
   it('a live subscriber that was cut before its first event misses nothing: the priming frame gave it an id', async () => {
     const stream = freshStream('primed');
-    const { epoch } = await publish(broker.port, stream, 'before');
+    const { epoch } = await publish(stage.broker.port, stream, 'before');
     const page = await follow(stream);
     // Nothing in a page shows that the frame was read, but what the browser asks for when it comes back does.
     const hasId = () =>
-      proxy.requestHeads.some((head) => head.includes(`Last-Event-ID: ${cursorOf(epoch, 1)}`));
+      stage.proxy.requestHeads.some((head) => head.includes(`Last-Event-ID: ${cursorOf(epoch, 1)}`));
     for (let opens = 1; !hasId(); opens++) {
       await until(page, `seen.opens >= ${opens}`);
-      proxy.cutAll();
+      stage.proxy.cutAll();
     }
-    proxy.cutAll();
-    await publishLines(broker.port, stream, ['while away', 'and more']);
+    stage.proxy.cutAll();
+    await publishLines(stage.broker.port, stream, ['while away', 'and more']);
     const seen = await until(page, 'seen.events.length >= 2');
     assert.deepEqual(seqs(seen, epoch), [2, 3]);
     await page.close();
@@ -174,8 +137,8 @@ describe('EventSource of a browser, from a page of another origin', {
 
   it('sees a 410 as one error that is final: readyState 2 and no event', async () => {
     const stream = freshStream('gone');
-    await createStream(broker.port, stream, { retention: { events: 2 } });
-    const { epoch } = await publishLines(broker.port, stream, range(1, 20).map(String));
+    await createStream(stage.broker.port, stream, { retention: { events: 2 } });
+    const { epoch } = await publishLines(stage.broker.port, stream, range(1, 20).map(String));
     const page = await follow(stream, `?cursor=${cursorOf(epoch, 1)}`);
     const seen = await until(page, `seen.readyState === ${CLOSED}`);
     assert.deepEqual([seen.events.length, seen.opens, seen.errors], [0, 0, 1]);
@@ -184,13 +147,13 @@ describe('EventSource of a browser, from a page of another origin', {
 
   it('with on_unavailable=event gets floor and head, and then carries on from the head without a hole', async () => {
     const stream = freshStream('as-event');
-    await createStream(broker.port, stream, { retention: { events: 2 } });
-    const { epoch } = await publishLines(broker.port, stream, range(1, 20).map(String));
-    const state = await stateOf(broker.port, stream);
+    await createStream(stage.broker.port, stream, { retention: { events: 2 } });
+    const { epoch } = await publishLines(stage.broker.port, stream, range(1, 20).map(String));
+    const state = await stateOf(stage.broker.port, stream);
     const page = await follow(stream, `?cursor=${cursorOf(epoch, 1)}&on_unavailable=event`);
     await until(page, 'seen.events.length >= 1 && seen.opens >= 2');
-    await publish(broker.port, stream, 'event 21');
-    await publish(broker.port, stream, 'event 22');
+    await publish(stage.broker.port, stream, 'event 21');
+    await publish(stage.broker.port, stream, 'event 22');
     const { events } = await until(page, 'seen.events.some(event => event.data === "event 22")');
     assert.deepEqual(
       events.map(({ type }) => type),
@@ -207,10 +170,10 @@ describe('EventSource of a browser, from a page of another origin', {
 
   it('stops for good after stream_closed: it comes back once, is told 204 and stays away', async () => {
     const stream = freshStream('closed');
-    await publishLines(broker.port, stream, ['one', 'two']);
+    await publishLines(stage.broker.port, stream, ['one', 'two']);
     const page = await follow(stream, '?cursor=earliest');
     await until(page, 'seen.events.length === 2');
-    await closeStream(broker.port, stream);
+    await closeStream(stage.broker.port, stream);
     const { events } = await until(page, `seen.readyState === ${CLOSED}`);
     assert.deepEqual(
       events.map(({ type }) => type),

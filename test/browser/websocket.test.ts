@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import type { Page } from 'playwright-core';
-import { BrokerProcess } from '../support/broker-process.js';
-import { type Browser, reasonToSkipBrowser, startBrowser } from '../support/chromium.js';
+import { reasonToSkipBrowser } from '../support/chromium.js';
 import { cursorOf, range } from '../support/cursor.js';
-import { DEADLINE_MS } from '../support/deadline.js';
 import { createStream, freshStream, publish, publishLines } from '../support/gapless-client.js';
-import { TcpProxy } from '../support/tcp-proxy.js';
 import { LiveSocket } from '../support/websocket-client.js';
+import { untilInPage, useStage } from './stage.js';
 
 /** Runs in the page: follows a stream, and comes back with the last id after each break, as an application would. */
 const FOLLOW = `(url) => {
@@ -41,65 +36,32 @@ const FOLLOW = `(url) => {
 describe('WebSocket of a browser, from a page of another origin', {
   skip: reasonToSkipBrowser() ?? false,
 }, () => {
-  let origin: Server;
-  let broker: BrokerProcess;
-  let proxy: TcpProxy;
-  let browser: Browser;
+  // A message counts when it is whole: a run is to be shorter than what a connection lives.
+  const stage = useStage({ flags: ['--heartbeat-interval-ms', '50', '--write-bytes-max', '1KiB'] });
 
-  before(async () => {
-    origin = createServer((_request, response) => {
-      response
-        .writeHead(200, { 'Content-Type': 'text/html' })
-        .end('<!doctype html><title>subscriber</title>');
-    });
-    origin.listen(0, '127.0.0.1');
-    await once(origin, 'listening');
-    // A message counts when it is whole: a run is to be shorter than what a connection lives.
-    const flags = ['--heartbeat-interval-ms', '50', '--write-bytes-max', '1KiB'];
-    broker = await BrokerProcess.start('--cors-origins', originUrl(), ...flags);
-    proxy = await TcpProxy.start(broker.port);
-    browser = await startBrowser();
-  });
-
-  after(async () => {
-    await browser?.close();
-    await proxy?.stop();
-    origin?.close();
-    assert.deepEqual(await broker?.stop(), { code: 0, signal: null });
-    assert.deepEqual(broker?.errors, []);
-  });
-
-  function originUrl(): string {
-    return `http://127.0.0.1:${(origin.address() as AddressInfo).port}`;
-  }
-
-  async function follow(stream: string, port = proxy.port): Promise<Page> {
-    const page = await browser.context.newPage();
-    await page.goto(originUrl());
+  async function follow(stream: string, port = stage.proxy.port): Promise<Page> {
+    const page = await stage.openPage();
     await page.evaluate(`(${FOLLOW})(${JSON.stringify(`ws://127.0.0.1:${port}/v1/streams/${stream}`)})`);
     return page;
   }
 
-  function until(page: Page, expression: string): Promise<unknown> {
-    return page.waitForFunction(`(seen => ${expression})(window.seen)`, undefined, {
-      timeout: DEADLINE_MS,
-      polling: 20,
-    });
+  function until(page: Page, expression: string): Promise<void> {
+    return untilInPage(page, `(seen => ${expression})(window.seen)`);
   }
 
   it('resumes without a gap or duplicate when the network cuts it, again and again', async () => {
     const stream = freshStream('cut');
     const { epoch } = await publishLines(
-      broker.port,
+      stage.broker.port,
       stream,
       range(1, 50).map((seq) => `event ${seq}`),
     );
-    proxy.cutAfterBytes(6_000);
+    stage.proxy.cutAfterBytes(6_000);
     const page = await follow(stream);
-    for (const seq of range(51, 300)) await publish(broker.port, stream, `event ${seq}`);
+    for (const seq of range(51, 300)) await publish(stage.broker.port, stream, `event ${seq}`);
     await until(page, 'seen.ids.length >= 200 && seen.opens >= 3');
-    proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
-    proxy.cutAll();
+    stage.proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
+    stage.proxy.cutAll();
     await until(page, 'seen.ids.length >= 300');
     assert.deepEqual(
       await page.evaluate('window.seen.ids'),
@@ -114,11 +76,10 @@ describe('WebSocket of a browser, from a page of another origin', {
 
   it('sees why a resume is refused, which it cannot with a 410: the problem, and close code 4410', async () => {
     const stream = freshStream('gone');
-    await createStream(broker.port, stream, { retention: { events: 2 } });
-    const { epoch } = await publishLines(broker.port, stream, range(1, 20).map(String));
-    const page = await browser.context.newPage();
-    await page.goto(originUrl());
-    const url = `ws://127.0.0.1:${broker.port}/v1/streams/${stream}?cursor=${cursorOf(epoch, 1)}`;
+    await createStream(stage.broker.port, stream, { retention: { events: 2 } });
+    const { epoch } = await publishLines(stage.broker.port, stream, range(1, 20).map(String));
+    const page = await stage.openPage();
+    const url = `ws://127.0.0.1:${stage.broker.port}/v1/streams/${stream}?cursor=${cursorOf(epoch, 1)}`;
     const [code, problem] = (await page.evaluate(`new Promise((resolve) => {
       const socket = new WebSocket(${JSON.stringify(url)});
       let problem = null;
@@ -131,12 +92,12 @@ describe('WebSocket of a browser, from a page of another origin', {
 
   it('stays, for it answers pings without a word of the page', async () => {
     const stream = freshStream('pings');
-    const page = await follow(stream, broker.port);
+    const page = await follow(stream, stage.broker.port);
     await until(page, 'seen.opens === 1');
     // One that answers none and came later has been given up by then.
-    const silent = await LiveSocket.open(broker.port, stream, { answersPings: false });
+    const silent = await LiveSocket.open(stage.broker.port, stream, { answersPings: false });
     await silent.untilClosed();
-    const { last } = await publish(broker.port, stream, 'still here');
+    const { last } = await publish(stage.broker.port, stream, 'still here');
     assert.equal(last, 1);
     await until(page, 'seen.ids.length === 1');
     assert.deepEqual(await page.evaluate('[window.seen.opens, window.seen.code]'), [1, 0]);
