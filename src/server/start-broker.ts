@@ -17,8 +17,8 @@ import { createBuffers } from './create-buffers.js';
 import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
-import { claimPort } from './free-port.js';
 import { KeySource } from './key-source.js';
+import { claimPort } from './port-claim.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import { tallyDrain } from './tally-drain.js';
 
@@ -50,7 +50,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const keySource = await KeySource.open(config, logger, (keys) => {
     for (const thread of threads) thread.useKeys(keys);
   });
-  const claimed = await claimPort(config.host, config.port);
+  let claim = await claimPort(config.host, config.port);
   const origin = clockOrigin();
   const buffers = createBuffers(config, randomBytes(16).toString('hex'));
   const rings = new Rings(buffers.rings);
@@ -108,6 +108,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     keySource?.close();
     await Promise.all(threads.map((thread) => thread.stop()));
     await durability?.close();
+    claim.release();
   };
   let closed: Promise<void> | null = null;
   // Who asks for it again waits for the same end: the process goes next.
@@ -115,7 +116,6 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     closed ??= close();
     return closed;
   };
-  let port = claimed;
   try {
     await durability?.restore(directory, named);
     for (let edge = 0; edge < config.threads; edge++) {
@@ -125,9 +125,12 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
         new EdgeThread({ edge, config, logStatus, keys, clockOrigin: origin, ...buffers }, coordinator),
       );
     }
-    // While a log was loaded, a port that was free may have been given to another process, which could share it.
-    port = config.port === 0 ? await claimPort(config.host, 0) : claimed;
-    await Promise.all(threads.map((thread) => thread.listen(port)));
+    if (config.port === 0) {
+      // While a log was loaded, a port that was free may have been given to another program.
+      claim.release();
+      claim = await claimPort(config.host, 0);
+    }
+    await Promise.all(threads.map((thread) => thread.listen(claim.port)));
   } catch (error) {
     await stop();
     throw error;
@@ -140,7 +143,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   };
   const parts = [...threads, ...(durability === null ? [] : [durability])];
   return {
-    port,
+    port: claim.port,
     failed: Promise.race(parts.map((part) => part.failed)),
     stop,
     reload: keySource === null && config.tlsCertFile === null ? null : reload,

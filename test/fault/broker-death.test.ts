@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import { BrokerProcess } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
@@ -56,4 +58,31 @@ describe('the broker is killed', () => {
     await publishLines(connection, freshStream('unharmed'), ['two']);
     connection.destroy();
   });
+
+  it('of brokers that are started on one port at once only one comes up, and the others say that it is in use', async (context) => {
+    const port = String(await portThatNobodyIsGiven());
+    const starts = await Promise.allSettled(range(1, 3).map(() => BrokerProcess.start('--port', port)));
+    const started = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    context.after(() => Promise.all(started.map((process) => process.kill())));
+    assert.equal(started.length, 1);
+    for (const start of starts) {
+      if (start.status === 'rejected') assert.match(String(start.reason), /ended \(1\).*the port is in use/s);
+    }
+  });
 });
+
+/** A free port below those that the system gives to who asks for any. */
+async function portThatNobodyIsGiven(): Promise<number> {
+  for (;;) {
+    const probe = createServer();
+    try {
+      probe.listen(20_000 + Math.floor(Math.random() * 10_000), '127.0.0.1');
+      await once(probe, 'listening');
+      return (probe.address() as AddressInfo).port;
+    } catch {
+      // Somebody has it: another.
+    } finally {
+      probe.close();
+    }
+  }
+}
