@@ -124,7 +124,7 @@ const FAULTS: [name: string, sections: string[], fault: Fault][] = [
   ],
 ];
 
-describe('the conformance suite', () => {
+describe('the conformance suite', { concurrency: 4 }, () => {
   const broker = useBroker('--heartbeat-interval-ms', '1s');
 
   async function judge(fault: Fault, only?: string[]): Promise<Result[]> {
