@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,8 +11,9 @@ import { REPOSITORY_ROOT } from './support/paths.js';
  */
 
 const BUILT_TESTS = fileURLToPath(new URL('.', import.meta.url));
-/** A broker with its edges, and the test that drives it, take two cores. */
-const FILES_AT_A_TIME = 1;
+/** What measures the machine, fills it, or stops parts of it has it to itself; the rest mostly waits for answers. */
+const ALONE = ['browser', 'contract/bench-smoke', 'fault', 'fuzz', 'litmus', 'simulation'];
+const FILES_AT_A_TIME = 2;
 /** Only hangs reach it; what a test waits for has deadlines of its own. Long runs set more. */
 const TEST_TIMEOUT_MS = Number(process.env.TEST_TIMEOUT_MS ?? 300_000);
 
@@ -36,24 +38,33 @@ const chosen = all.filter(
   (file) => fileArguments.length === 0 || fileArguments.some((name) => namesFile(name)(file)),
 );
 
-const runner = spawn(
-  process.execPath,
-  [
-    '--test',
-    '--test-reporter=spec',
-    `--test-concurrency=${FILES_AT_A_TIME}`,
-    `--test-timeout=${TEST_TIMEOUT_MS}`,
-    ...nameArguments.map((pattern) => `--test-name-pattern=${pattern}`),
-    ...chosen,
-  ],
-  { cwd: REPOSITORY_ROOT, stdio: 'inherit' },
-);
+const isAlone = (file: string) => ALONE.some((name) => namesFile(name)(file));
+let running: ChildProcess | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => running?.kill(signal));
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
-runner.on('error', (error) => {
-  console.error(error);
-  process.exitCode = 1;
-});
-runner.on('close', (code) => {
-  process.exitCode = code ?? 1;
-});
+/** @returns the runner's exit code, not 0 if a test has failed or the runner was ended. */
+async function run(files: string[], filesAtATime: number): Promise<number> {
+  if (files.length === 0) return 0;
+  running = spawn(
+    process.execPath,
+    [
+      '--test',
+      '--test-reporter=spec',
+      `--test-concurrency=${filesAtATime}`,
+      `--test-timeout=${TEST_TIMEOUT_MS}`,
+      ...nameArguments.map((pattern) => `--test-name-pattern=${pattern}`),
+      ...files,
+    ],
+    { cwd: REPOSITORY_ROOT, stdio: 'inherit' },
+  );
+  const [code, signal] = (await once(running, 'close')) as [number | null, string | null];
+  if (signal !== null) process.exit(1);
+  return code ?? 1;
+}
+
+const together = await run(
+  chosen.filter((file) => !isAlone(file)),
+  FILES_AT_A_TIME,
+);
+const alone = await run(chosen.filter(isAlone), 1);
+process.exitCode = Math.max(together, alone);
