@@ -1,11 +1,12 @@
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, renameSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-const SOURCE = fileURLToPath(new URL('../../native-bench/load/load.c', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../../native-bench/load', import.meta.url));
 const BINARY = fileURLToPath(new URL('./load', import.meta.url));
 const FALLBACK = fileURLToPath(new URL('./fallback/client.js', import.meta.url));
 
@@ -15,7 +16,7 @@ let program: readonly string[] = [BINARY];
 /** The least of nice(1). */
 const YIELDS = 19;
 
-/** `load.c` verifies before it prints; see its `usage()` for modes and options. */
+/** The load client verifies before it prints; it explains its modes and options when it is run without any. */
 export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | 'peer' | 'ask' | HeldMode;
 
 /** Those that go on until they are told to end. */
@@ -55,7 +56,13 @@ export function prepareLoadClient(): boolean {
 }
 
 function isCompiled(): boolean {
-  return modifiedMs(BINARY) > modifiedMs(SOURCE);
+  return sources(/\.[ch]$/).every((file) => modifiedMs(BINARY) > modifiedMs(file));
+}
+
+function sources(ending: RegExp): string[] {
+  return readdirSync(SOURCES)
+    .filter((name) => ending.test(name))
+    .map((name) => join(SOURCES, name));
 }
 
 function compiler(): string {
@@ -66,13 +73,13 @@ function canRun(command: string): boolean {
   return process.platform === 'linux' && spawnSync(command, ['--version']).error === undefined;
 }
 
-/** Compiles the load client if it is missing or older than its source. Returns its path. */
+/** Compiles the load client if it is missing or older than its sources. Returns its path. */
 export function compileLoadClient(): string {
   if (process.platform !== 'linux') throw new LoadError('the load client needs Linux (epoll)');
   if (isCompiled()) return BINARY;
   const unfinished = `${BINARY}.${process.pid}`;
   mkdirSync(new URL('.', import.meta.url), { recursive: true });
-  const args = ['-O2', '-Wall', '-Wextra', '-o', unfinished, SOURCE];
+  const args = ['-O2', '-Wall', '-Wextra', '-o', unfinished, ...sources(/\.c$/)];
   const result = spawnSync(compiler(), args, { encoding: 'utf8' });
   if (result.error) {
     throw new LoadError(
@@ -80,7 +87,7 @@ export function compileLoadClient(): string {
         `(${result.error.message}); install gcc or clang with the C library headers, or set CC`,
     );
   }
-  if (result.status !== 0) throw new LoadError(`\`${compiler()}\` failed on ${SOURCE}:\n${result.stderr}`);
+  if (result.status !== 0) throw new LoadError(`\`${compiler()}\` failed on ${SOURCES}:\n${result.stderr}`);
   // By a rename, so that another bench that starts now sees a whole file or none.
   renameSync(unfinished, BINARY);
   return BINARY;

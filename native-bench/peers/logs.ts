@@ -70,8 +70,8 @@ export const nats: LogPeer = {
   },
   requests(data) {
     return {
-      preface: `${CONNECT}SUB _INBOX.@@@@ 1\r\n`,
-      request: `PUB bench _INBOX.@@@@ ${data.length}\r\n${data}\r\n`,
+      preface: `${CONNECT}SUB _INBOX.@ 1\r\n`,
+      request: `PUB bench _INBOX.@ ${data.length}\r\n${data}\r\n`,
       'answer-prefix': 'MSG',
       'answer-lines': 2,
     };

@@ -65,7 +65,7 @@ interface Place {
 async function measureAt(bench: Bench, load: Load, place: Place): Promise<Sample> {
   const report = await runLoad('peer', {
     port: place.port,
-    'server-pid': place.pid,
+    'server-pids': place.pid,
     cpu: bench.cores?.load,
     'event-bytes': bench.settings.eventBytes,
     'publish-path': place.publishPath,
@@ -125,7 +125,7 @@ function ofLog(peer: LogPeer): Scenario {
       const { pid, port } = await bench.peers.running(peer, (at) => peer.prepare(at));
       const report = await runLoad('ask', {
         port,
-        'server-pid': pid,
+        'server-pids': pid,
         cpu: cores?.load,
         publishers: settings.publishers,
         'duration-ms': settings.durationMs,

@@ -60,7 +60,7 @@ export function newStreamName(): string {
 export function serverOptions(bench: Bench, broker: BrokerProcess): LoadOptions {
   return {
     port: broker.port,
-    'server-pid': broker.pid,
+    'server-pids': broker.pid,
     cpu: bench.cores?.load,
     'event-bytes': bench.settings.eventBytes,
   };
