@@ -256,7 +256,7 @@ export const ERRORS = {
     status: 503,
     title: 'The server has too many connections',
     retry: true,
-    doc: 'The limit of open connections is reached; try again later or elsewhere.',
+    doc: 'The limit of connections in use is reached; try again later or elsewhere.',
   },
   too_many_messages: {
     status: 429,

@@ -51,7 +51,7 @@ const DEFINITIONS = {
     group: 'Network',
     kind: wholeNumber({ min: 0, max: 1_000_000, unit: 'connections' }),
     default: 0,
-    doc: 'Connections open at a time. 0 takes what the descriptor limit of the process allows.',
+    doc: 'Connections in use at a time: event streams, WebSockets and requests under way. 0 takes what the descriptor limit of the process allows.',
   }),
   ...SECURITY_DEFINITIONS,
   threads: define({

@@ -165,10 +165,22 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word(
     'counter',
     'connections_refused_total',
-    'Requests refused for too many connections.',
+    'Requests refused for too many connections in use.',
     Counter.connectionsRefused,
   ),
+  word(
+    'counter',
+    'connections_dropped_total',
+    'Connections closed before their first request, for the process is short of descriptors.',
+    Counter.connectionsDropped,
+  ),
   word('gauge', 'connections', 'Open connections.', Counter.connections),
+  word(
+    'gauge',
+    'connections_in_use',
+    'Connections with a request under way, event streams and WebSockets among them.',
+    Counter.connectionsInUse,
+  ),
   word('gauge', 'websockets', 'Open connections that are WebSockets.', Counter.webSockets),
   word('gauge', 'subscribers', 'Open subscriptions.', Counter.subscribers),
   word(

@@ -98,6 +98,10 @@ export const Counter = {
   shedSubscriptions: 50,
   /** Rings whose memory another stream was given; their events are in the durable log. */
   reclaimedRings: 51,
+  /** Gauge: connections with a request under way, event streams and WebSockets among them. */
+  connectionsInUse: 52,
+  /** Connections closed as soon as they were accepted, for want of descriptors. */
+  connectionsDropped: 53,
 } as const;
 
 const COUNTERS_LENGTH = 64;

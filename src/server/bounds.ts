@@ -7,16 +7,19 @@ import type { Config } from '../config/schema.js';
 import type { ProducerLimits } from '../ring/rings.js';
 
 /** Descriptors that are not connections: files, pipes, the loop's own. */
-const RESERVED_DESCRIPTORS = 128;
+const RESERVED_DESCRIPTORS = 64;
+/** Connections beside those in use, for operators, and for refusals. */
+const RESERVED_CONNECTIONS = 64;
 
 /** The worst a body becomes when it is framed: each of its bytes a line break, and each line a `data: ` field. */
 const FRAME_EXPANSION_MAX = 8;
 
-/** Connections that may be open; the setting, or what the process has descriptors for. */
-export function connectionsMax(config: Config): number {
-  const descriptors = descriptorLimit();
-  const possible = descriptors === null ? Number.POSITIVE_INFINITY : descriptors - RESERVED_DESCRIPTORS;
-  return config.connectionsMax === 0 ? possible : Math.min(config.connectionsMax, possible);
+/** How many connections may be open, by the descriptors of the process, and how many of them in use. */
+export function connectionBounds(config: Config): { openMax: number; inUseMax: number } {
+  const openMax = (descriptorLimit() ?? Number.POSITIVE_INFINITY) - RESERVED_DESCRIPTORS;
+  const possible = openMax - RESERVED_CONNECTIONS;
+  const inUseMax = config.connectionsMax === 0 ? possible : Math.min(config.connectionsMax, possible);
+  return { openMax, inUseMax };
 }
 
 /** Bytes of frames that one publish may become. */

@@ -22,7 +22,7 @@ import { Limits } from '../transport/limits.js';
 import { RefusalLog } from '../transport/refusal-log.js';
 import { retryAfterSeconds } from '../transport/retry.js';
 import { Sessions } from '../transport/sessions.js';
-import { connectionsMax, frameBytesMax } from './bounds.js';
+import { connectionBounds, frameBytesMax } from './bounds.js';
 import type { EdgeLink } from './edge-link.js';
 import type { EdgeSetup } from './messages.js';
 
@@ -38,12 +38,14 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
   const { config, edge } = setup;
   const counters = new Counters(setup.counters, edge);
   const allCounters = countersOfAll(setup.counters);
+  const sum = (counter: number): number =>
+    allCounters.reduce((total, block) => total + block.get(counter), 0);
   const limits = new Limits({
     config,
     tallies: setup.tallies,
     seed: setup.tallySeed,
     counters,
-    subscribers: () => allCounters.reduce((sum, block) => sum + block.get(Counter.subscribers), 0),
+    subscribers: () => sum(Counter.subscribers),
     retryAfter: () => retryAfterSeconds({ config, random }),
   });
   const sessions: Sessions = new Sessions({
@@ -81,8 +83,9 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     now,
     random,
     connections: {
-      count: () => allCounters.reduce((sum, block) => sum + block.get(Counter.connections), 0),
-      max: connectionsMax(config),
+      open: () => sum(Counter.connections),
+      inUse: () => sum(Counter.connectionsInUse),
+      ...connectionBounds(config),
     },
     draining: false,
   };

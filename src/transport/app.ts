@@ -6,11 +6,10 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import type { Right } from '../core/grant.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
-import { Counter } from '../ring/counters.js';
 import type { PageFormat } from '../wire/page.js';
 import { negotiate } from './accept.js';
 import type { Handler } from './access.js';
-import { admit } from './admission.js';
+import { admit, countConnection } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
 import { subscribeToMany } from './multi-subscribe.js';
@@ -107,12 +106,7 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
   app.any('/*', route(refusePath, { mayBeHead: true }));
 
-  app.filter((_res, change) => countConnection(edge, change as number));
-}
-
-function countConnection({ counters }: EdgeServices, change: number): void {
-  counters.add(Counter.connections, change);
-  if (change > 0) counters.add(Counter.connectionsOpened, change);
+  app.filter((res, change) => countConnection(edge, res, change as number));
 }
 
 /**

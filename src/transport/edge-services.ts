@@ -52,8 +52,13 @@ export interface EdgeServices {
   readonly now: () => number;
   /** A number from 0 up to 1, for jitter. */
   readonly random: () => number;
-  /** Open connections over all edges, and how many there may be. */
-  readonly connections: { count(): number; readonly max: number };
+  /** Connections over all edges, those that are in use, and how many of each there may be. */
+  readonly connections: {
+    open(): number;
+    readonly openMax: number;
+    inUse(): number;
+    readonly inUseMax: number;
+  };
   /** Set while the broker goes down (contract 10). */
   draining: boolean;
 }

@@ -7,16 +7,17 @@
 
 import type { HttpResponse } from 'uWebSockets.js';
 import { assert } from '../assert.js';
-import type { EdgeBroker } from '../broker/edge-broker.js';
 import { type Ending, endingFrame } from '../broker/ending.js';
 import type { Sink, Subscription } from '../broker/subscription.js';
 import { formatMultiCursor } from '../core/multi-cursor.js';
 import { eventFrame, HEARTBEAT, idFrame } from '../core/sse-frame.js';
+import { Counter } from '../ring/counters.js';
 import { withIds } from '../wire/multi-frame.js';
+import type { EdgeServices } from './edge-services.js';
 
 export class MultiConnection {
   readonly #res: HttpResponse;
-  readonly #broker: EdgeBroker;
+  readonly #edge: EdgeServices;
   readonly #fingerprint: number;
   /** Where the peer is in each stream, in the order of the request. */
   readonly #seqs: number[];
@@ -29,17 +30,18 @@ export class MultiConnection {
 
   constructor(
     res: HttpResponse,
-    broker: EdgeBroker,
+    edge: EdgeServices,
     position: { fingerprint: number; seqs: readonly number[] },
   ) {
     this.#res = res;
-    this.#broker = broker;
+    this.#edge = edge;
+    edge.counters.add(Counter.connectionsInUse, 1);
     this.#fingerprint = position.fingerprint;
     this.#seqs = [...position.seqs];
     res.onAborted(() => this.#closed());
     res.onWritable(() => {
       this.#taken = true;
-      for (const subscription of [...this.#subscriptions]) broker.drained(subscription);
+      for (const subscription of [...this.#subscriptions]) edge.broker.drained(subscription);
       return true;
     });
   }
@@ -136,7 +138,7 @@ export class MultiConnection {
     });
     if (!this.#taken) {
       for (const subscription of this.#subscriptions) {
-        if ((subscription.sink as MultiSink).index !== writer) this.#broker.hold(subscription);
+        if ((subscription.sink as MultiSink).index !== writer) this.#edge.broker.hold(subscription);
       }
     }
     return this.#taken;
@@ -148,8 +150,10 @@ export class MultiConnection {
   }
 
   #closed(): void {
+    if (!this.#open) return;
     this.#open = false;
-    for (const subscription of this.#subscriptions.splice(0)) this.#broker.unsubscribe(subscription);
+    this.#edge.counters.add(Counter.connectionsInUse, -1);
+    for (const subscription of this.#subscriptions.splice(0)) this.#edge.broker.unsubscribe(subscription);
   }
 }
 

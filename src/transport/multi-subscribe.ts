@@ -152,7 +152,7 @@ function enter(
   }
   for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
   exchange.answer(200, HEADERS, (res) => {
-    const connection = new MultiConnection(res, edge.broker, position);
+    const connection = new MultiConnection(res, edge, position);
     const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
     // What is refused is told before any event, and with it where its stream goes on (I2).
     const told = refusals.map(({ stream, refusal }) => {

@@ -7,10 +7,11 @@
  */
 
 import type { HttpResponse } from 'uWebSockets.js';
-import type { EdgeBroker } from '../broker/edge-broker.js';
 import { type Ending, endingFrame } from '../broker/ending.js';
 import type { Sink, Subscription } from '../broker/subscription.js';
 import { HEARTBEAT, idFrame } from '../core/sse-frame.js';
+import { Counter } from '../ring/counters.js';
+import type { EdgeServices } from './edge-services.js';
 
 // Handed to `corkedWrite` by assignment: a closure per write would be garbage per write.
 let response: HttpResponse;
@@ -26,15 +27,16 @@ export class SseSink implements Sink {
   /** Nobody answers a comment. */
   readonly beats = 'quiet';
   readonly #res: HttpResponse;
-  readonly #broker: EdgeBroker;
+  readonly #edge: EdgeServices;
   #subscription: Subscription | null = null;
   #open = true;
   /** Registered on the first stall: most connections never have one. */
   #watchesWritable = false;
 
-  constructor(res: HttpResponse, broker: EdgeBroker) {
+  constructor(res: HttpResponse, edge: EdgeServices) {
     this.#res = res;
-    this.#broker = broker;
+    this.#edge = edge;
+    edge.counters.add(Counter.connectionsInUse, 1);
     res.onAborted(() => this.#closed());
   }
 
@@ -62,7 +64,7 @@ export class SseSink implements Sink {
 
   end(ending: Ending): void {
     if (!this.#open) return;
-    this.#open = false;
+    this.#leave();
     // Two steps: asked to close as well, the library would put a header into the middle of the chunked body.
     this.#res.cork(() => {
       const last = endingFrame(ending);
@@ -74,7 +76,7 @@ export class SseSink implements Sink {
 
   cut(): void {
     if (!this.#open) return;
-    this.#open = false;
+    this.#leave();
     this.#res.close();
   }
 
@@ -82,13 +84,20 @@ export class SseSink implements Sink {
     if (this.#watchesWritable) return;
     this.#watchesWritable = true;
     this.#res.onWritable(() => {
-      if (this.#subscription !== null) this.#broker.drained(this.#subscription);
+      if (this.#subscription !== null) this.#edge.broker.drained(this.#subscription);
       return true;
     });
   }
 
   #closed(): void {
+    this.#leave();
+    if (this.#subscription !== null) this.#edge.broker.unsubscribe(this.#subscription);
+  }
+
+  /** Once, whoever ends it. */
+  #leave(): void {
+    if (!this.#open) return;
     this.#open = false;
-    if (this.#subscription !== null) this.#broker.unsubscribe(this.#subscription);
+    this.#edge.counters.add(Counter.connectionsInUse, -1);
   }
 }

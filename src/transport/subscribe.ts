@@ -80,7 +80,7 @@ class SseEntrant implements NamedEntrant {
     }
     edge.limits.admitSubscriber(exchange, at, cursor);
     exchange.answer(200, streamHeaders(at), (res) => {
-      const sink = new SseSink(res, edge.broker);
+      const sink = new SseSink(res, edge);
       const rendering = this.#types === null ? null : typesRendering(this.#types);
       const options = { sink, cursor, rendering, tellUnavailable: this.alwaysCreates };
       const subscription = edge.broker.subscribe(stream, options);

@@ -47,6 +47,7 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
     },
     open: (ws) => {
       counters.add(Counter.webSockets, 1);
+      counters.add(Counter.connectionsInUse, 1);
       void connectionOf(ws).opened(ws);
     },
     drain: (ws) => connectionOf(ws).drained(),
@@ -58,6 +59,7 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
     pong: (ws, payload) => connectionOf(ws).ponged(Buffer.from(payload).toString('latin1')),
     close: (ws) => {
       counters.add(Counter.webSockets, -1);
+      counters.add(Counter.connectionsInUse, -1);
       // The library says that a connection was opened, but not that one which became a WebSocket was closed.
       counters.add(Counter.connections, -1);
       connectionOf(ws).closed();
@@ -95,6 +97,7 @@ function shakeHands(exchange: Exchange, name: string, req: RequestView, context:
   });
   const key = req.getHeader('sec-websocket-key');
   const extensions = req.getHeader('sec-websocket-extensions');
+  exchange.leave();
   res.cork(() => res.upgrade<UserData>({ connection }, key, protocol, extensions, context));
 }
 

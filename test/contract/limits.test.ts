@@ -16,7 +16,10 @@ import {
   stateOf,
 } from '../support/gapless-client.js';
 import { HttpConnection, request } from '../support/http.js';
+import { METRIC } from '../support/metric-names.js';
+import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
+import { LiveSocket } from '../support/websocket-client.js';
 
 const KIB = 1024;
 
@@ -188,8 +191,8 @@ describe('3.6 a stream within its memory', () => {
   });
 });
 
-describe('9.3 bounds of the whole broker', () => {
-  const broker = useBroker('--streams-max', '3', '--connections-max', '8');
+describe('9.3 streams', () => {
+  const broker = useBroker('--streams-max', '3');
 
   it('9.3 more streams than the limit are 507 too_many_streams; one that is deleted makes room', async () => {
     const streams = range(1, 3).map(() => freshStream('stream'));
@@ -206,26 +209,56 @@ describe('9.3 bounds of the whole broker', () => {
     await publish(broker.port, extra, 'one');
     await deleteStream(broker.port, extra);
   });
+});
 
-  it('9.3 more connections than the limit are 503 too_many_connections and closed; the others live on', async () => {
+describe('9.3 connections', () => {
+  const broker = useBroker('--connections-max', '8');
+
+  it('9.3 more connections in use than the limit are 503 too_many_connections and closed; the others live on', async () => {
     const stream = freshStream('crowded');
-    const subscriptions = await Promise.all(range(1, 7).map(() => SseSubscription.open(broker.port, stream)));
-    const publisher = await HttpConnection.open(broker.port);
-    await publish(publisher, stream, 'event 1');
+    const subscriptions = await Promise.all(range(1, 8).map(() => SseSubscription.open(broker.port, stream)));
     const refused = await HttpConnection.open(broker.port);
     const response = await refused.request(publishRequest(stream, 'never'));
     assertProblem(response, 503, 'too_many_connections');
     assert.match(response.header('retry-after') ?? '', /^[0-9]+$/);
     await withDeadline('the refused connection to be closed', refused.closed);
-    await publish(publisher, stream, 'event 2');
+    for (const path of ['/healthz', '/readyz', '/metrics']) {
+      assert.equal((await request(broker.port, { path })).status, 200, path);
+    }
+    subscriptions.pop()?.cut();
+    await eventually('room for another', async () => {
+      return (await request(broker.port, publishRequest(stream, 'event 1'))).status === 200;
+    });
     for (const subscription of subscriptions) {
-      await subscription.untilEvents(2);
-      assert.deepEqual(subscription.seqs, [1, 2]);
+      await subscription.untilEvents(1);
+      assert.deepEqual(subscription.seqs, [1]);
       subscription.cut();
     }
-    publisher.destroy();
+  });
+
+  it('9.3 connections that have nothing under way do not count: silent ones, kept ones, and half a request', async () => {
+    const stream = freshStream('silent');
+    const idle = await Promise.all(range(1, 40).map(() => HttpConnection.open(broker.port)));
+    for (const connection of idle.slice(0, 10)) connection.send('POST /v1/streams/x HTTP/1.1\r\nHost: ');
+    for (const connection of idle.slice(10, 20)) await publish(connection, stream, 'kept');
+    const subscription = await SseSubscription.open(broker.port, stream);
+    await publish(broker.port, stream, 'last');
+    await subscription.untilEvents(1);
+    subscription.cut();
+    for (const connection of idle) connection.destroy();
+    await eventually('nothing to be in use but what asks', async () => {
+      return total(await scrape(broker.port), METRIC.connectionsInUse) === 1;
+    });
+  });
+
+  it('9.3 a WebSocket counts while it is open, and no longer', async () => {
+    const sockets = await Promise.all(
+      range(1, 8).map(() => LiveSocket.open(broker.port, freshStream('socket'))),
+    );
+    assertProblem(await request(broker.port, { path: '/v1/streams' }), 503, 'too_many_connections');
+    for (const socket of sockets) socket.cut();
     await eventually('room for another', async () => {
-      return (await request(broker.port, publishRequest(stream, 'event 3'))).status === 200;
+      return (await request(broker.port, { path: '/v1/streams' })).status === 200;
     });
   });
 });

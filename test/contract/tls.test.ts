@@ -6,9 +6,11 @@ import { connect, type TLSSocket } from 'node:tls';
 import { BrokerProcess } from '../support/broker-process.js';
 import { makeCertificate, plainFront } from '../support/certificate.js';
 import { range } from '../support/cursor.js';
-import { withDeadline } from '../support/deadline.js';
+import { eventually, withDeadline } from '../support/deadline.js';
 import { publish, publishLines, stateOf } from '../support/gapless-client.js';
 import { exchangeRaw, HttpConnection, request } from '../support/http.js';
+import { METRIC } from '../support/metric-names.js';
+import { parseMetrics, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 import { Files } from '../support/tokens.js';
 
@@ -139,4 +141,28 @@ it('9.3 who never finishes the handshake, or sends no TLS, takes nothing from ot
   // While they are still there.
   await stopped(broker);
   for (const connection of idle) connection.destroy();
+});
+
+it('9.3 what comes without a descriptor left is closed at once, and the broker and its subscribers go on', async () => {
+  const flags = ['--tls-cert-file', first.cert, '--tls-key-file', first.key];
+  const broker = await BrokerProcess.launch({ flags, descriptorsMax: 300 });
+  const port = await plainFront(broker.port, readFileSync(first.cert, 'utf8'));
+  const operator = await HttpConnection.open(port);
+  const subscription = await SseSubscription.open(port, 's');
+  const idle = await Promise.all(range(1, 400).map(() => HttpConnection.open(broker.port)));
+  for (const connection of idle) connection.send(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
+  const { text } = await operator.request({ path: '/metrics' });
+  assert.ok(total(parseMetrics(text), METRIC.connectionsDropped) > 0);
+  await publish(operator, 's', 'meanwhile');
+  await subscription.untilEvents(1);
+  for (const connection of idle) connection.destroy();
+  await eventually('newcomers to come in', () =>
+    request(port, { path: '/healthz' }).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  subscription.cut();
+  operator.destroy();
+  await stopped(broker);
 });

@@ -52,7 +52,9 @@ describeOnEdges('5000 connections that open and drop', [], (broker) => {
     await eventually('the gauges to return', async () => {
       const families = await scrape(broker.port);
       return (
-        total(families, METRIC.connections) <= OWN_CONNECTIONS && total(families, METRIC.subscribers) === 0
+        total(families, METRIC.connections) <= OWN_CONNECTIONS &&
+        total(families, METRIC.connectionsInUse) === OWN_CONNECTIONS &&
+        total(families, METRIC.subscribers) === 0
       );
     });
     assert.equal((await stateOf(broker.port, stream)).subscribers, 0);

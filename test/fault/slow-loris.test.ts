@@ -7,7 +7,7 @@ import { eventually, withDeadline } from '../support/deadline.js';
 import { freshStream, publish, publishRequest, stateOf } from '../support/gapless-client.js';
 import { encodeRequest, HttpConnection, request } from '../support/http.js';
 import { METRIC } from '../support/metric-names.js';
-import { scrape, total } from '../support/prometheus.js';
+import { parseMetrics, scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 const EACH = 60;
@@ -78,6 +78,11 @@ it('9.3 more silent connections than there are descriptors: subscribers and oper
     await subscription.until('another heartbeat', () => subscription.comments > comments);
     assert.equal((await operator.request({ path: '/healthz' })).status, 200);
   }
+  const { text } = await operator.request({ path: '/metrics' });
+  assert.ok(
+    total(parseMetrics(text), METRIC.connectionsDropped) > 0,
+    'none was closed for want of descriptors',
+  );
   for (const connection of silent) connection.destroy();
   await eventually('newcomers to come in', async () => {
     return (await request(port, publishRequest(stream, 'last'))).status === 200;

@@ -1,6 +1,8 @@
 /** The series that tests reason about, by the names operators know them under. */
 export const METRIC = {
   connections: 'gapless_connections',
+  connectionsDropped: 'gapless_connections_dropped_total',
+  connectionsInUse: 'gapless_connections_in_use',
   deliveries: 'gapless_deliveries_total',
   logKeptBytes: 'gapless_log_kept_bytes',
   logLimitTrimmedBytes: 'gapless_log_limit_trimmed_bytes_total',
@@ -21,6 +23,8 @@ export const FAMILIES: Readonly<Record<string, 'counter' | 'gauge' | 'histogram'
   gapless_arena_used_bytes: 'gauge',
   gapless_committed_events: 'gauge',
   gapless_connections: 'gauge',
+  gapless_connections_dropped_total: 'counter',
+  gapless_connections_in_use: 'gauge',
   gapless_connections_opened_total: 'counter',
   gapless_connections_refused_total: 'counter',
   gapless_delivered_bytes_total: 'counter',
