@@ -95,7 +95,7 @@ function fanOut(): Case {
     reader,
     counters,
     catchUp: new CatchUp(counters, () => 0),
-    events: { ended: unexpected, gone: unexpected },
+    events: { overtaken: unexpected, ended: unexpected, gone: unexpected },
     writeBytesMax: RUN_BYTES,
     replay: null,
   });

@@ -155,7 +155,7 @@ export class Directory {
     return true;
   }
 
-  /** Streams in order of their names, after `after` (contract 2.2). */
+  /** Streams in order of their names, after `after` (contract 2.2): those whose creation a crash does not undo. */
   list(options: { prefix: string; after: string; limit: number }): StreamState[] {
     this.#sorted ??= [...this.#entries.keys()].sort();
     const from = later(options.prefix, options.after);
@@ -167,7 +167,9 @@ export class Directory {
     ) {
       const name = this.#sorted[i] as string;
       if (!name.startsWith(options.prefix)) break;
-      if (name > options.after) states.push(this.state(name) as StreamState);
+      if (name <= options.after) continue;
+      const state = this.state(name) as StreamState;
+      if (this.#options.journal.hasCreated(state.ref)) states.push(state);
     }
     return states;
   }

@@ -3,6 +3,7 @@ import type { LogStatus } from '../ring/log-status.js';
 import type { Rings } from '../ring/rings.js';
 import type { Wakes } from '../ring/wake-queue.js';
 import type { DirectoryPort } from './edge-streams.js';
+import type { OvertakenAt } from './refusal.js';
 import type { ReplayPort } from './replay.js';
 import type { Subscription } from './subscription.js';
 
@@ -22,6 +23,8 @@ export interface EdgeBrokerOptions {
     readonly replay: ReplayPort;
     readonly replayCacheBytes: number;
   } | null;
+  /** Told of a subscription that eviction has passed, before it is off the edge (contract 4.6). */
+  readonly overtaken?: (subscription: Subscription, at: OvertakenAt) => void;
   /** Told of each subscription that is off the edge. */
   readonly left?: (subscription: Subscription) => void;
   /** Unix time, milliseconds. */

@@ -26,6 +26,7 @@ import { FanOut } from './fan-out.js';
 import { Heartbeats } from './heartbeats.js';
 import { lagsOf, type StreamLag, sampleLag } from './lag.js';
 import { type PageRead, PageReader } from './page-reader.js';
+import { slowestOf } from './readers.js';
 import type { Rendering } from './rendering.js';
 import { Replay } from './replay.js';
 import { type Sink, Subscription } from './subscription.js';
@@ -71,7 +72,11 @@ export class EdgeBroker {
               cacheBytesMax: durable.replayCacheBytes,
               arrived: (stream, afterSeq) => this.#replayed(stream, afterSeq),
             }),
-      events: { ended: (subscription) => this.#leave(subscription), gone: (stream) => this.#drop(stream) },
+      events: {
+        overtaken: (subscription, at) => options.overtaken?.(subscription, at),
+        ended: (subscription) => this.#leave(subscription),
+        gone: (stream) => this.#drop(stream),
+      },
     });
     this.streams = new EdgeStreams({
       rings: options.rings,
@@ -233,9 +238,21 @@ export class EdgeBroker {
     sampleLag(this.#read, this.#reader, this.#options.counters);
   }
 
-  /** How far behind each stream's readers are. */
-  lags(): StreamLag[] {
-    return lagsOf(this.#read, this.#reader);
+  /** How far behind the readers of these streams are, of all where `names` is null. */
+  lags(names: readonly string[] | null): StreamLag[] {
+    if (names === null) return lagsOf(this.#read, this.#reader);
+    const known = names.map((name) => this.streams.known(name));
+    return lagsOf(
+      known.filter((stream) => stream !== null && this.#read.has(stream)) as EdgeStream[],
+      this.#reader,
+    );
+  }
+
+  /** Who reads a stream here: those furthest behind, at most so many, and how many there are. */
+  readers(name: string, epoch: string, countMax: number): { slowest: Subscription[]; count: number } {
+    const stream = this.streams.known(name);
+    if (stream === null || stream.epoch !== epoch) return { slowest: [], count: 0 };
+    return { slowest: slowestOf(stream, countMax), count: stream.subscribers };
   }
 
   /** Answers everybody who waits for an event, with what there is. */

@@ -15,7 +15,7 @@ import type { RingReader } from '../ring/read.js';
 import { FrameRun, READ_CAUGHT_UP, READ_GONE, READ_OK, READ_OVERTAKEN } from '../ring/read.js';
 import type { CatchUp } from './catch-up.js';
 import type { EdgeStream } from './edge-stream.js';
-import { overtakenEnding } from './refusal.js';
+import { type OvertakenAt, overtakenEnding } from './refusal.js';
 import type { Replay } from './replay.js';
 import { rendered, type SharedRun } from './shared-run.js';
 import type { Subscription } from './subscription.js';
@@ -42,6 +42,8 @@ interface KeptRun extends SharedRun {
 
 /** What the fan-out tells the edge about. */
 export interface FanOutEvents {
+  /** Eviction has passed a subscription's cursor; it ends next. */
+  overtaken(subscription: Subscription, at: OvertakenAt): void;
   /** A subscription is over and was taken off its stream. */
   ended(subscription: Subscription): void;
   /** The stream behind the handle is no more, and nobody reads it here any longer. */
@@ -172,14 +174,11 @@ export class FanOut {
   }
 
   /** Tells a reader whose next event is gone, and ends it (contract 4.6, I2). */
-  endOvertaken(
-    stream: EdgeStream,
-    subscription: Subscription,
-    at: { lowestSeq: number; committedSeq: number },
-  ): void {
+  endOvertaken(stream: EdgeStream, subscription: Subscription, at: OvertakenAt): void {
     this.#counters.add(Counter.overtaken, 1);
     this.#counters.add(Counter.evictedUndelivered, Math.max(0, at.lowestSeq - subscription.cursor - 1));
     this.#counters.add(Counter.unavailableEvicted, 1);
+    this.#events.overtaken(subscription, at);
     this.#end(stream, subscription);
     if (subscription.tellUnavailable) {
       subscription.sink.end(overtakenEnding(stream.epoch, subscription.cursor, at));

@@ -12,6 +12,8 @@ export interface Journal {
   removed(ref: StreamRef): void;
   /** What a named subscriber has; null: it is forgotten. */
   acknowledged(ref: StreamRef, subscriber: string, cursor: string | null): void;
+  /** Whether it is durable that the stream was created: until then nobody may be told of it. */
+  hasCreated(ref: StreamRef): boolean;
   /**
    * Resolves when all that was written down about streams of this name is durable.
    * @throws {RequestError} `log_full` or `log_unavailable`, when that may take for ever
@@ -25,5 +27,6 @@ export const NO_JOURNAL: Journal = {
   closed: () => undefined,
   removed: () => undefined,
   acknowledged: () => undefined,
+  hasCreated: () => true,
   settled: () => undefined,
 };

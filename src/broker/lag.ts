@@ -15,6 +15,14 @@ export interface StreamLag {
   readonly lagMax: number;
 }
 
+/** How far behind the readers of a stream are, over all edges; events. */
+export interface StreamLags {
+  /** Of the subscriber furthest behind, by what was delivered; 0 without any, null where an edge has not said. */
+  readonly lag: number | null;
+  /** Of the named subscriber furthest behind, by what it has acknowledged. */
+  readonly ackedLag: number;
+}
+
 /** Observes every subscriber's lag, and counts those that are stalled. */
 export function sampleLag(streams: Iterable<EdgeStream>, reader: RingReader, counters: Counters): void {
   let stalled = 0;
@@ -43,4 +51,11 @@ export function lagsOf(streams: Iterable<EdgeStream>, reader: RingReader): Strea
     lags.push({ name: stream.name, subscribers: stream.subscribers, lagMax });
   }
   return lags;
+}
+
+/** The largest of what several edges say, by the stream's name. */
+export function largestLags(lags: Iterable<StreamLag>): Map<string, number> {
+  const largest = new Map<string, number>();
+  for (const { name, lagMax } of lags) largest.set(name, Math.max(lagMax, largest.get(name) ?? 0));
+  return largest;
 }

@@ -36,12 +36,14 @@ export function refusal(reason: ResumeReason, cursor: string, at: RefusalPositio
   );
 }
 
+/** Where a stream stands that has overtaken a reader: the lowest seq and the highest that it could be given. */
+export interface OvertakenAt {
+  readonly lowestSeq: number;
+  readonly committedSeq: number;
+}
+
 /** How a reader ends that eviction overtook, where it is told (contract 4.6). */
-export function overtakenEnding(
-  epoch: string,
-  cursor: number,
-  at: { lowestSeq: number; committedSeq: number },
-): Ending {
+export function overtakenEnding(epoch: string, cursor: number, at: OvertakenAt): Ending {
   const positions = { epoch, floor: at.lowestSeq, head: at.committedSeq };
   return {
     kind: 'unavailable',

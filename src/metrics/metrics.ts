@@ -28,6 +28,8 @@ export interface MetricsSources {
   };
   /** How far behind the readers are, from all edges. */
   readonly lags: () => Promise<StreamLag[]>;
+  /** What happened that people who look on were not shown. */
+  readonly activity: { readonly missed: number };
   /** Streams with series of their own: names, or prefixes with a final `*`. */
   readonly streamPatterns: readonly string[];
   /** How many streams get series of their own because their lag is largest. */
@@ -103,6 +105,7 @@ export class Metrics {
     this.#show('committedEvents', committedEvents);
     this.#show('headEvents', headEvents);
     this.#show('evictedEvents', directory.evictedEvents);
+    this.#show('activityMissed', this.#sources.activity.missed);
     this.#show('namedSubscribers', named.size);
     this.#show('acknowledgements', named.acknowledgements);
   }

@@ -236,6 +236,10 @@ export const COMPUTED = {
     name: 'gapless_acknowledgements_total',
     help: 'Acknowledgements of named subscribers, by request, message or pong.',
   },
+  activityMissed: {
+    name: 'gapless_activity_missed_total',
+    help: 'Resumes and refusals that came too fast for the list of what happened lately.',
+  },
   evictedEvents: { name: 'gapless_evicted_events_total', help: 'Events evicted, over all streams.' },
 } as const;
 

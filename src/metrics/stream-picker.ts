@@ -2,7 +2,7 @@
  * Which streams have series of their own: a hundred thousand names would drown whoever stores them.
  */
 
-import type { StreamLag } from '../broker/lag.js';
+import { largestLags, type StreamLag } from '../broker/lag.js';
 
 export interface PickedStreams {
   has(name: string): boolean;
@@ -26,8 +26,7 @@ export class StreamPicker {
 
   /** @param lags of all edges; a stream may come from several. */
   pick(lags: readonly StreamLag[]): PickedStreams {
-    const lagByName = new Map<string, number>();
-    for (const { name, lagMax } of lags) lagByName.set(name, Math.max(lagMax, lagByName.get(name) ?? 0));
+    const lagByName = largestLags(lags);
     const furthest = [...lagByName].sort(([, a], [, b]) => b - a).slice(0, this.#top);
     const top = new Set(furthest.map(([name]) => name));
     return {

@@ -2,12 +2,14 @@
  * The coordinator: answers the edges' questions about streams. What is said of a stream is durable when it is said.
  */
 
+import type { ActivityBatch, ActivityFeed } from '../broker/activity-feed.js';
 import type { Directory } from '../broker/directory.js';
 import type { Journal } from '../broker/journal.js';
 import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
+import { type AskEdges, listStreams, readStream } from './stream-reports.js';
 
 type Answers = {
   [T in Topic]: (ask: Questions[T]['ask']) => Questions[T]['answer'] | Promise<Questions[T]['answer']>;
@@ -18,6 +20,8 @@ export interface CoordinatorParts {
   readonly named: NamedSubscribers;
   readonly journal: Journal;
   readonly metrics: Metrics;
+  readonly activity: ActivityFeed;
+  readonly askEdges: AskEdges;
   /** A token names a key that nobody knows. */
   readonly unknownKey: () => Promise<void>;
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
@@ -28,8 +32,11 @@ const COMMIT_MS_MAX = 10_000;
 
 export class Coordinator {
   readonly #answers: Answers;
+  readonly #activity: ActivityFeed;
 
-  constructor({ directory, named, journal, metrics, replay, unknownKey }: CoordinatorParts) {
+  constructor(parts: CoordinatorParts) {
+    const { directory, named, journal, metrics, activity, replay, unknownKey } = parts;
+    this.#activity = activity;
     const settle = (name: string): Promise<void> => within(COMMIT_MS_MAX, journal.settled(name));
     const settled = async <R>(name: string, result: R): Promise<R> => {
       await settle(name);
@@ -49,11 +56,21 @@ export class Coordinator {
         const state = directory.state(name);
         return state === null ? null : { ...state, named: named.list(state) };
       },
-      list: (options) => directory.list(options),
+      list: (options) => listStreams(parts, options),
+      readers: async (ask) => {
+        await settle(ask.name);
+        return readStream(parts, ask);
+      },
+      activity: ({ after, limit }) => activity.after(after, limit),
       replay,
       unknownKey,
       metrics: () => metrics.render(),
     };
+  }
+
+  /** Takes up what happened at an edge. */
+  noted(batch: ActivityBatch): void {
+    this.#activity.add(batch);
   }
 
   /** Answers a question; what the client did wrong goes back as its error, what we did wrong is thrown. */

@@ -15,6 +15,7 @@ import { LogStatus } from '../ring/log-status.js';
 import { Rings, type StreamHandle } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { Access } from '../transport/access.js';
+import { Activity } from '../transport/activity.js';
 import { ClientAddress } from '../transport/client-address.js';
 import { Cors } from '../transport/cors.js';
 import type { EdgeServices } from '../transport/edge-services.js';
@@ -52,7 +53,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     limits,
     unsubscribe: (subscription) => broker.unsubscribe(subscription),
   });
-  const broker = assembleBroker(parts, counters, sessions);
+  const activity = new Activity(now);
+  const broker = assembleBroker(parts, { counters, sessions, activity });
   return {
     broker,
     coordinator: {
@@ -64,6 +66,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       forget: (name, subscriber) => link.ask('forget', { name, subscriber }),
       state: (name) => link.ask('state', { name }),
       list: (options) => link.ask('list', options),
+      readers: (name, countMax) => link.ask('readers', { name, countMax }),
+      activity: (after, limit) => link.ask('activity', { after, limit }),
       metrics: () => link.ask('metrics', {}),
     },
     config,
@@ -75,7 +79,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     }),
     sessions,
     limits,
-    refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36)),
+    refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36), activity),
+    activity,
     clientAddress: new ClientAddress(config.trustedProxies),
     cors: new Cors(config.corsOrigins),
     log,
@@ -107,8 +112,7 @@ function createAuthenticator(
 
 function assembleBroker(
   { setup, link, now, random, defer }: EdgeParts,
-  counters: Counters,
-  sessions: Sessions,
+  { counters, sessions, activity }: Pick<EdgeServices, 'counters' | 'sessions' | 'activity'>,
 ): EdgeBroker {
   const { config, edge } = setup;
   const rings = new Rings(setup.rings);
@@ -132,6 +136,7 @@ function assembleBroker(
             },
             replayCacheBytes: config.replayCacheBytes,
           },
+    overtaken: (subscription, at) => activity.overtaken(subscription, at, sessions.principalOf(subscription)),
     left: (subscription) => sessions.left(subscription),
     now,
     random,

@@ -4,11 +4,11 @@
 
 import { Worker } from 'node:worker_threads';
 import type { KeyMaterial } from '../auth/key-material.js';
-import type { StreamLag } from '../broker/lag.js';
 import type { Coordinator } from './coordinator.js';
+import type { Reports, ReportTopic } from './edge-report.js';
 import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
 
-/** A scrape does not wait longer for an edge whose loop is busy. */
+/** Nobody waits longer for an edge whose loop is busy. */
 const REPORT_MS_MAX = 1000;
 
 export class EdgeThread {
@@ -18,7 +18,7 @@ export class EdgeThread {
   readonly #worker: Worker;
   readonly #coordinator: Coordinator;
   readonly #waiting = new Map<EdgeMessage['kind'], (message: never) => void>();
-  readonly #reports = new Map<number, (lags: StreamLag[]) => void>();
+  readonly #reports = new Map<number, (report: never) => void>();
   #lastReport = 0;
   #stopping: Promise<void> | null = null;
   #fail: (error: Error) => void = () => undefined;
@@ -50,18 +50,18 @@ export class EdgeThread {
     throw Object.assign(new Error(`cannot listen on port ${port}`), { code: 'EADDRINUSE' });
   }
 
-  /** How far behind the readers of each stream are on this edge; empty when the edge is too busy to say. */
-  lags(): Promise<StreamLag[]> {
+  /** Asks the edge about itself; null when it is too busy to say. */
+  report<T extends ReportTopic>(topic: T, ask: Reports[T]['ask']): Promise<Reports[T]['report'] | null> {
     const id = ++this.#lastReport;
     return new Promise((resolve) => {
-      const late = setTimeout(() => answered([]), REPORT_MS_MAX);
-      const answered = (lags: StreamLag[]): void => {
+      const late = setTimeout(() => answered(null), REPORT_MS_MAX);
+      const answered = (report: Reports[T]['report'] | null): void => {
         clearTimeout(late);
         this.#reports.delete(id);
-        resolve(lags);
+        resolve(report);
       };
       this.#reports.set(id, answered);
-      this.#send({ kind: 'report', id });
+      this.#send({ kind: 'report', id, topic, ask });
     });
   }
 
@@ -106,7 +106,10 @@ export class EdgeThread {
         void this.#coordinator.answer(message).then((answer) => this.#send(answer));
         break;
       case 'report':
-        this.#reports.get(message.id)?.(message.lags);
+        this.#reports.get(message.id)?.(message.report as never);
+        break;
+      case 'activity':
+        this.#coordinator.noted(message.batch);
         break;
       case 'failed':
         this.#fail(Object.assign(new Error(message.message), { stack: message.stack }));

@@ -13,6 +13,7 @@ import { addRoutes } from '../transport/app.js';
 import { assembleEdge } from './edge-assembly.js';
 import { drainEdge } from './edge-drain.js';
 import { EdgeLink } from './edge-link.js';
+import { reporters } from './edge-report.js';
 import { Listener, type ListenerOptions } from './listener.js';
 import type { EdgeCommand, EdgeSetup } from './messages.js';
 import { SteadyClock } from './steady-clock.js';
@@ -21,6 +22,8 @@ const SAMPLE_MS = 1000;
 const LOOP_DELAY_RESOLUTION_MS = 10;
 /** How often is looked whether the loop is late; see pressure.ts. */
 const WATCH_MS = 100;
+/** How often the coordinator is told what happened. */
+const HAND_OVER_MS = 200;
 
 assert(parentPort !== null, 'an edge runs in a thread of its own');
 const link = new EdgeLink(parentPort);
@@ -35,7 +38,8 @@ const services = assembleEdge({
   random: Math.random,
   defer: setImmediate,
 });
-const { broker, counters, access, limits, sessions } = services;
+const { activity, broker, counters, access, limits, sessions } = services;
+const report = reporters(services);
 
 const listener = new Listener({
   host: config.host,
@@ -48,6 +52,7 @@ const ticking = setInterval(() => broker.tick(), broker.tickIntervalMs);
 const watching = setInterval(watchLoop, WATCH_MS);
 let watchedAtMs = performance.now();
 const sampling = setInterval(sample, SAMPLE_MS);
+const handingOver = setInterval(handOver, HAND_OVER_MS);
 
 parentPort.on('message', (command: EdgeCommand) => {
   switch (command.kind) {
@@ -56,7 +61,11 @@ parentPort.on('message', (command: EdgeCommand) => {
     case 'listen':
       return link.send({ kind: listener.listen(command.port) ? 'listening' : 'listenFailed' });
     case 'report':
-      return link.send({ kind: 'report', id: command.id, lags: broker.lags() });
+      return link.send({
+        kind: 'report',
+        id: command.id,
+        report: report[command.topic](command.ask as never),
+      });
     case 'renewCertificate':
       return renewCertificate();
     case 'keys':
@@ -97,6 +106,11 @@ function watchLoop(): void {
   watchedAtMs = nowMs;
 }
 
+function handOver(): void {
+  const batch = activity.take();
+  if (batch !== null) link.send({ kind: 'activity', batch });
+}
+
 function sample(): void {
   counters.add(Counter.subscribersExpired, sessions.endExpired(Date.now()));
   broker.sampleLag();
@@ -114,6 +128,7 @@ async function stop(): Promise<void> {
   clearInterval(ticking);
   clearInterval(watching);
   clearInterval(sampling);
+  clearInterval(handingOver);
   delay.disable();
   await listener.close(() => counters.get(Counter.connections));
   link.send({ kind: 'stopped' });

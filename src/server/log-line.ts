@@ -60,6 +60,10 @@ export class LogLine implements Journal {
     void this.#ask(name, (id) => ({ kind: 'remove', id, slot }));
   }
 
+  hasCreated({ epoch }: StreamRef): boolean {
+    return this.#logIds.has(epoch);
+  }
+
   settled(name: string): Promise<void> | void {
     const unsettled = this.#unsettled.get(name);
     if (unsettled === undefined || this.#status.fault === LOG_HEALTHY) return unsettled;

@@ -3,9 +3,9 @@
  */
 
 import type { KeyMaterial } from '../auth/key-material.js';
+import type { ActivityBatch, ActivityPage } from '../broker/activity-feed.js';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
-import type { StreamLag } from '../broker/lag.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
 import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
@@ -13,6 +13,8 @@ import type { Cursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
 import type { ErrorCode } from '../errors.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
+import type { ListedStream, ReadStream } from '../transport/edge-services.js';
+import type { Reports, ReportTopic } from './edge-report.js';
 import type { ClockOrigin } from './steady-clock.js';
 
 /** What an edge thread is started with. */
@@ -43,7 +45,12 @@ export interface Questions {
   acknowledge: { ask: { name: string; subscriber: string; cursor: Cursor }; answer: string | null };
   forget: { ask: { name: string; subscriber: string }; answer: boolean };
   state: { ask: { name: string }; answer: (StreamState & { named: NamedSubscriber[] }) | null };
-  list: { ask: { prefix: string; after: string; limit: number }; answer: StreamState[] };
+  list: {
+    ask: { prefix: string; after: string; limit: number; lag: boolean };
+    answer: readonly ListedStream[];
+  };
+  readers: { ask: { name: string; countMax: number }; answer: ReadStream | null };
+  activity: { ask: { after: Cursor | null; limit: number }; answer: ActivityPage };
   replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
   /** A token names a key that is not here. Answered when the edge was sent what could be found. */
   unknownKey: { ask: Record<string, never>; answer: void };
@@ -75,7 +82,12 @@ export interface Answer {
 export type EdgeCommand =
   | Answer
   | { readonly kind: 'listen'; readonly port: number }
-  | { readonly kind: 'report'; readonly id: number }
+  | {
+      readonly kind: 'report';
+      readonly id: number;
+      readonly topic: ReportTopic;
+      readonly ask: Reports[ReportTopic]['ask'];
+    }
   | { readonly kind: 'renewCertificate' }
   | { readonly kind: 'keys'; readonly keys: KeyMaterial }
   | { readonly kind: 'drain'; readonly drainMs: number }
@@ -86,7 +98,8 @@ export type EdgeMessage =
   | Question
   | { readonly kind: 'listening' }
   | { readonly kind: 'listenFailed' }
-  | { readonly kind: 'report'; readonly id: number; readonly lags: StreamLag[] }
+  | { readonly kind: 'report'; readonly id: number; readonly report: Reports[ReportTopic]['report'] }
+  | { readonly kind: 'activity'; readonly batch: ActivityBatch }
   | { readonly kind: 'drained' }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined };

@@ -3,9 +3,11 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { ActivityFeed } from '../broker/activity-feed.js';
 import { NO_JOURNAL } from '../broker/journal.js';
 import { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
+import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll } from '../ring/counters.js';
@@ -20,6 +22,7 @@ import { EdgeThread } from './edge-thread.js';
 import { KeySource } from './key-source.js';
 import { claimPort } from './port-claim.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
+import type { AskEdges } from './stream-reports.js';
 import { tallyDrain } from './tally-drain.js';
 
 /** How often age and time to live are applied, milliseconds. */
@@ -80,6 +83,8 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     journal,
     subscribersMax: config.namedSubscribersMax,
   });
+  const activity = new ActivityFeed(makeEpoch(randomBytes(EPOCH_LENGTH)));
+  const askEdges: AskEdges = (topic, ask) => Promise.all(threads.map((thread) => thread.report(topic, ask)));
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
     arena: rings.arena,
@@ -88,13 +93,16 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     streamPatterns: config.metricsStreams,
     streamsTop: config.metricsStreamsTop,
     log: durability?.metricsSources ?? null,
-    lags: async () => (await Promise.all(threads.map((thread) => thread.lags()))).flat(),
+    lags: async () => (await askEdges('lags', { names: null })).flatMap((lags) => lags ?? []),
+    activity,
   });
   const coordinator = new Coordinator({
     directory,
     named,
     journal,
     metrics,
+    activity,
+    askEdges,
     unknownKey: async () => keySource?.unknownKey(),
     replay: async (ask) => durability?.replay(ask) ?? null,
   });

@@ -18,7 +18,16 @@ import { readPage } from './page.js';
 import { publish } from './publish.js';
 import { Query } from './query.js';
 import type { RequestView } from './request-view.js';
-import { closeStream, createStream, deleteStream, listStreams, showHead, showState } from './stream-admin.js';
+import { showActivity } from './show-activity.js';
+import {
+  closeStream,
+  createStream,
+  deleteStream,
+  listStreams,
+  showHead,
+  showReaders,
+  showState,
+} from './stream-admin.js';
 import { subscribe } from './subscribe.js';
 import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
 import { addWebSocket, badHandshake } from './websocket.js';
@@ -40,13 +49,16 @@ const STREAM = '/v1/streams/:stream';
 const STATE = '/v1/streams/:stream/state';
 const ACK = '/v1/streams/:stream/ack';
 const SUBSCRIBER = '/v1/streams/:stream/subscribers/:subscriber';
+const READERS = '/v1/streams/:stream/readers';
+const ACTIVITY = '/v1/activity';
 const CLOSE = '/v1/streams/:stream/close';
 
 /** Which methods a path has, for `Allow`. The first pattern that fits decides. */
 const METHODS: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/streams$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
-  [/^\/v1\/streams\/[^/]+\/state$/, 'GET, HEAD'],
+  [/^\/v1\/streams\/[^/]+\/(state|readers)$/, 'GET, HEAD'],
+  [/^\/v1\/activity$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+\/(close|ack)$/, 'POST'],
   [/^\/v1\/streams\/[^/]+\/subscribers\/[^/]+$/, 'DELETE'],
   [/^\/(healthz|readyz|metrics)?$/, 'GET, HEAD'],
@@ -87,6 +99,10 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   app.del(STREAM, named('admin', deleteStream));
   readable(STREAMS, (options) => route(readStreams, options));
   readable(STATE, (options) => named('inspect', showState, options));
+  readable(READERS, (options) => named('admin', showReaders, options));
+  readable(ACTIVITY, (options) =>
+    route((exchange, req) => edge.access.guard(exchange, req, 'admin', '', showActivity), options),
+  );
   app.post(CLOSE, named('publish', closeStream));
   app.post(ACK, named('subscribe', acknowledge));
   app.del(

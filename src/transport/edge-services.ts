@@ -2,10 +2,13 @@
  * What the routes of one edge work with.
  */
 
+import type { ActivityPage } from '../broker/activity-feed.js';
 import type { StreamState } from '../broker/directory.js';
 import type { EdgeBroker } from '../broker/edge-broker.js';
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { StreamLags } from '../broker/lag.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
+import type { Readers } from '../broker/readers.js';
 import type { Config } from '../config/schema.js';
 import type { Cursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
@@ -13,11 +16,24 @@ import type { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import type { Counters } from '../ring/counters.js';
 import type { Access } from './access.js';
+import type { Activity } from './activity.js';
 import type { ClientAddress } from './client-address.js';
 import type { Cors } from './cors.js';
 import type { Limits } from './limits.js';
 import type { RefusalLog } from './refusal-log.js';
 import type { Sessions } from './sessions.js';
+
+/** A stream in a list; with how far its readers are behind, where that was asked for. */
+export interface ListedStream extends StreamState {
+  readonly lags: StreamLags | null;
+}
+
+/** A stream with everybody who reads it. */
+export interface ReadStream extends StreamState, Readers {
+  readonly named: readonly NamedSubscriber[];
+  /** Whether all edges have said who reads there. */
+  readonly isWhole: boolean;
+}
 
 /** The coordinator's side of the API, asked over a message port. */
 export interface Coordinator {
@@ -30,7 +46,15 @@ export interface Coordinator {
   acknowledge(name: string, subscriber: string, cursor: Cursor): Promise<string | null>;
   forget(name: string, subscriber: string): Promise<boolean>;
   state(name: string): Promise<(StreamState & { readonly named: NamedSubscriber[] }) | null>;
-  list(options: { prefix: string; after: string; limit: number }): Promise<StreamState[]>;
+  list(options: {
+    prefix: string;
+    after: string;
+    limit: number;
+    lag: boolean;
+  }): Promise<readonly ListedStream[]>;
+  /** Null: there is no such stream. */
+  readers(name: string, countMax: number): Promise<ReadStream | null>;
+  activity(after: Cursor | null, limit: number): Promise<ActivityPage>;
   metrics(): Promise<{ contentType: string; text: string }>;
 }
 
@@ -43,6 +67,7 @@ export interface EdgeServices {
   readonly sessions: Sessions;
   readonly limits: Limits;
   readonly refusals: RefusalLog;
+  readonly activity: Activity;
   readonly clientAddress: ClientAddress;
   readonly cors: Cors;
   readonly log: Logger;

@@ -137,9 +137,9 @@ function enter(
   const { edge } = exchange;
   const begun = begin(edge, request, streams, positions);
   const refusals = begun.filter(({ refusal }) => refusal !== null);
-  if (refusals.length > 0) {
-    edge.log.info({ streams: refusals.map(({ stream }) => stream.name) }, 'resume refused');
-    if (!request.tellUnavailable) throw refusalOf(request, refusals);
+  if (refusals.length > 0 && !request.tellUnavailable) {
+    exchange.stream = (refusals[0] as Begun).stream.name;
+    throw refusalOf(request, refusals);
   }
   const position = { fingerprint: fingerprintOf(streams), seqs: begun.map(({ cursor }) => cursor) };
   const heads = begun.map(({ at }) => at.committed);
@@ -151,6 +151,7 @@ function enter(
     return;
   }
   for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
+  noteResumes(exchange, request, begun);
   exchange.answer(200, HEADERS, (res) => {
     const connection = new MultiConnection(res, edge, position);
     const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
@@ -172,6 +173,20 @@ function enter(
       if (connection.isOpen) edge.broker.start(subscription, connection.taken);
     }
   });
+}
+
+/** Each of the streams is resumed for itself, or refused in-band. */
+function noteResumes(
+  { edge, principal }: Exchange,
+  { start }: MultiSubscribe,
+  begun: readonly Begun[],
+): void {
+  const isResume = typeof start === 'object' && start !== null;
+  for (const { stream, at, cursor, refusal } of begun) {
+    const about = { principal, stream: stream.name };
+    if (refusal !== null) edge.refusals.note(about, refusal);
+    else if (isResume) edge.activity.resumed(about, { epoch: stream.epoch, seq: cursor }, at);
+  }
 }
 
 /** Each stream by the rules of one; a stream that is refused would go on from its head. */

@@ -38,6 +38,15 @@ export class Query {
     return this.#values.get(name);
   }
 
+  /** A word for yes or no; absent is no. */
+  flag(name: string): boolean {
+    const text = this.#values.get(name) ?? 'false';
+    if (text !== 'true' && text !== 'false') {
+      throw new RequestError('invalid_query', `${name}: expected "true" or "false"`);
+    }
+    return text === 'true';
+  }
+
   /** A whole number from `min` up; above `max` it is lowered to that. */
   count(name: string, bounds: { min: number; max: number; absent: number }): number {
     const text = this.#values.get(name);

@@ -6,6 +6,7 @@
 import type { Principal } from '../auth/principal.js';
 import type { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
+import type { Activity } from './activity.js';
 
 /** Members of a problem that are safe to write down, and say why. */
 const SHOWN = ['reason', 'scope', 'cursor', 'epoch', 'floor', 'head', 'earliest'] as const;
@@ -24,21 +25,25 @@ export class RefusalLog {
   readonly #log: Logger;
   readonly #now: () => number;
   readonly #prefix: string;
+  readonly #activity: Activity;
   #lastNumber = 0;
   #windowEndsMs = 0;
   #lines = 0;
   #unwritten = 0;
 
   /** @param prefix tells the requests of this edge and this process from others. */
-  constructor(log: Logger, now: () => number, prefix: string) {
+  constructor(log: Logger, now: () => number, prefix: string, activity: Activity) {
     this.#log = log;
     this.#now = now;
     this.#prefix = prefix;
+    this.#activity = activity;
   }
 
   /** @returns the number of the request, for the client to quote. */
-  note({ principal, stream }: Refused, error: RequestError): string {
+  note(refused: Refused, error: RequestError): string {
+    const { principal, stream } = refused;
     const request = `${this.#prefix}-${(++this.#lastNumber).toString(36)}`;
+    this.#activity.refused(refused, error, request);
     if (!this.#hasRoom()) {
       this.#unwritten++;
       return request;

@@ -31,6 +31,11 @@ export class Sessions {
     this.#options.limits.countSubscriber(address, 1);
   }
 
+  /** Who opened a subscription; null where nobody is answerable. */
+  principalOf(subscription: Subscription): Principal | null {
+    return this.#open.get(subscription)?.principal ?? null;
+  }
+
   /** Told by the broker of each subscription that it has no more. */
   left(subscription: Subscription): void {
     const caller = this.#open.get(subscription);

@@ -28,11 +28,16 @@ export async function listStreams(exchange: Exchange, _name: string, req: Reques
   const limit = query.count('limit', { min: 1, max: LIST_LIMIT_MAX, absent: LIST_LIMIT_ABSENT });
   const prefix = query.get('prefix') ?? '';
   const after = query.get('after') ?? '';
+  const lag = query.flag('lag');
   exchange.watch();
-  const states = await exchange.edge.coordinator.list({ prefix, after, limit: limit + 1 });
+  const states = await exchange.edge.coordinator.list({ prefix, after, limit: limit + 1, lag });
   const shown = states.slice(0, limit);
   const next = states.length > limit ? (shown.at(-1) as StreamState).ref.name : null;
-  exchange.sendJson(200, { streams: shown.map(state), next }, { 'Cache-Control': 'no-store' });
+  exchange.sendJson(
+    200,
+    { streams: shown.map((stream) => ({ ...state(stream), ...stream.lags })), next },
+    { 'Cache-Control': 'no-store' },
+  );
 }
 
 /** GET /v1/streams/{stream}/state (2.2). */
@@ -41,6 +46,21 @@ export async function showState(exchange: Exchange, name: string): Promise<void>
   const found = await exchange.edge.coordinator.state(name);
   if (found === null) throw new RequestError('stream_not_found');
   exchange.sendJson(200, { ...state(found), named: found.named }, { 'Cache-Control': 'no-store' });
+}
+
+/** GET /v1/streams/{stream}/readers (2.5). */
+export async function showReaders(exchange: Exchange, name: string, req: RequestView): Promise<void> {
+  const query = new Query(req.getQuery());
+  const limit = query.count('limit', { min: 1, max: LIST_LIMIT_MAX, absent: LIST_LIMIT_ABSENT });
+  exchange.watch();
+  const found = await exchange.edge.coordinator.readers(name, limit);
+  if (found === null) throw new RequestError('stream_not_found');
+  const { readers, count, named, isWhole } = found;
+  exchange.sendJson(
+    200,
+    { ...state(found), named, readers: { total: count, complete: isWhole, slowest: readers } },
+    { 'Cache-Control': 'no-store' },
+  );
 }
 
 /** HEAD /v1/streams/{stream} (2.2). */

@@ -14,7 +14,7 @@ import type { Exchange, Headers } from './exchange.js';
 import { enterAs, type NamedEntrant, readSubscriber } from './named-subscriber.js';
 import type { Query } from './query.js';
 import type { RequestView } from './request-view.js';
-import { beginAfter, readStart } from './resume-request.js';
+import { beginAfter, isCursor, readStart } from './resume-request.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 import { SseSink } from './sse-sink.js';
 
@@ -79,6 +79,7 @@ class SseEntrant implements NamedEntrant {
       return;
     }
     edge.limits.admitSubscriber(exchange, at, cursor);
+    if (isCursor(this.start)) edge.activity.resumed(exchange, this.start, at);
     exchange.answer(200, streamHeaders(at), (res) => {
       const sink = new SseSink(res, edge);
       const rendering = this.#types === null ? null : typesRendering(this.#types);

@@ -11,7 +11,7 @@ import { encodeEvents, type MessageFormat } from '../wire/live-message.js';
 import type { EdgeServices } from './edge-services.js';
 import type { Caller } from './limits.js';
 import type { NamedEntrant } from './named-subscriber.js';
-import { beginAfter } from './resume-request.js';
+import { beginAfter, isCursor } from './resume-request.js';
 import type { WebSocketSink } from './websocket-sink.js';
 
 export interface WebSocketRequest {
@@ -46,11 +46,13 @@ export class WebSocketEntrant implements NamedEntrant {
 
   enter(stream: EdgeStream, at: StreamPositions): void {
     const sink = this.#sink;
-    const { broker, counters, limits, sessions } = this.#edge;
+    const { activity, broker, counters, limits, sessions } = this.#edge;
     const after = beginAfter(this.start, at, counters);
     const cursor = formatCursor(at.epoch, after);
     if (at.closed && after === at.committed) return sink.end({ kind: 'closed', cursor });
     limits.admitSubscriber(this.#caller, at, after);
+    const { principal } = this.#caller;
+    if (isCursor(this.start)) activity.resumed({ stream: this.name, principal }, this.start, at);
     const subscription = broker.subscribe(stream, {
       sink,
       cursor: after,

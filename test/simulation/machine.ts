@@ -1,3 +1,4 @@
+import { ActivityFeed } from '#gapless/broker/activity-feed.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import { type Config, SETTINGS } from '#gapless/config/schema.js';
@@ -129,6 +130,8 @@ export class Machine {
       metrics: {
         render: async () => ({ contentType: '', text: '' }),
       } as unknown as CoordinatorParts['metrics'],
+      activity: new ActivityFeed('simulated0'),
+      askEdges: async () => [],
       unknownKey: async () => undefined,
       replay: async (ask) =>
         log === null

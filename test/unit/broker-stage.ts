@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { Directory } from '#gapless/broker/directory.js';
 import { EdgeBroker } from '#gapless/broker/edge-broker.js';
 import type { EdgeStream } from '#gapless/broker/edge-stream.js';
-import { NO_JOURNAL } from '#gapless/broker/journal.js';
+import { type Journal, NO_JOURNAL } from '#gapless/broker/journal.js';
 import type { Rendering } from '#gapless/broker/rendering.js';
 import type { Subscription } from '#gapless/broker/subscription.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
@@ -56,6 +56,7 @@ export interface StageOptions {
   readonly heartbeatIntervalMs?: number;
   readonly retention?: { events?: number; bytes?: number; ageMs?: number };
   readonly ttlMs?: number;
+  readonly journal?: Journal;
   /** Whether edges sleep on the shared word, or until the test has them look. */
   readonly sleep?: 'for real' | 'by hand';
 }
@@ -242,7 +243,7 @@ export class BrokerStage {
       streamBytesMax: options.streamBytesMax ?? 2 ** 20,
       publishBytesMax: options.publishBytesMax ?? 2 ** 16,
       autoCreate: true,
-      journal: NO_JOURNAL,
+      journal: options.journal ?? NO_JOURNAL,
       removed: () => undefined,
       ringBytes: 0,
       now: () => this.nowMs,

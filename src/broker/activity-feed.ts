@@ -1,0 +1,88 @@
+/**
+ * What happened at all edges lately, in one order (contract 10). A stream in small: numbered from 1 under an epoch of this
+ * process, the newest kept, and who reads on after a cursor is told how many it has missed. Single owner: the coordinator.
+ */
+
+import type { Cursor } from '../core/cursor.js';
+
+/** `live`, `ring` and `log` as in contract 4.4; `overtaken` is a refusal of 4.6. */
+export type Outcome = 'live' | 'ring' | 'log' | 'refused' | 'overtaken';
+
+/** One thing that happened; what it is not about is absent. */
+export interface Happening {
+  /** Unix time, milliseconds. */
+  readonly at: number;
+  readonly outcome: Outcome;
+  /** Empty where it was about none. */
+  readonly stream: string;
+  /** Who it was: the subject of a token or the id of a key; empty where that is not known. */
+  readonly principal: string;
+  readonly cursor?: string;
+  readonly epoch?: string | null;
+  readonly floor?: number | null;
+  readonly head?: number | null;
+  readonly earliest?: string | null;
+  /** Of a refusal: its code (contract 8) and, where there is one, its reason and the number that the client was given. */
+  readonly code?: string;
+  readonly reason?: string;
+  readonly request?: string;
+}
+
+/** What an edge hands over. */
+export interface ActivityBatch {
+  readonly happenings: readonly Happening[];
+  /** What happened beside them. */
+  readonly missed: number;
+}
+
+const KEPT_MAX = 1000;
+
+export interface NumberedHappening extends Happening {
+  readonly number: number;
+}
+
+export interface ActivityPage {
+  readonly epoch: string;
+  readonly happenings: readonly NumberedHappening[];
+  /** Number of the last that has been given or passed over. */
+  readonly last: number;
+  /** What happened between the cursor and `last` and is not here; null where that is not known. */
+  readonly missed: number | null;
+}
+
+export class ActivityFeed {
+  readonly #epoch: string;
+  #kept: NumberedHappening[] = [];
+  #lastNumber = 0;
+  #missed = 0;
+
+  constructor(epoch: string) {
+    this.#epoch = epoch;
+  }
+
+  /** What happened that was too much for the edges to hand over. */
+  get missed(): number {
+    return this.#missed;
+  }
+
+  add({ happenings, missed }: ActivityBatch): void {
+    for (const happening of happenings) this.#kept.push({ number: ++this.#lastNumber, ...happening });
+    // They have numbers, so that whoever reads on sees that there was more.
+    this.#lastNumber += missed;
+    this.#missed += missed;
+    if (this.#kept.length > 2 * KEPT_MAX) this.#kept = this.#kept.slice(-KEPT_MAX);
+  }
+
+  /** What came after a cursor, the oldest first; null begins with the oldest that is kept. */
+  after(cursor: Cursor | null, limit: number): ActivityPage {
+    const isKnown = cursor !== null && cursor.epoch === this.#epoch && cursor.seq <= this.#lastNumber;
+    const from = isKnown ? cursor.seq : 0;
+    const found = this.#kept.slice(-KEPT_MAX).filter(({ number }) => number > from);
+    const happenings = found.slice(0, limit);
+    const isAll = happenings.length === found.length;
+    const last = isAll ? this.#lastNumber : (happenings.at(-1) as NumberedHappening).number;
+    // Who comes with nothing misses nothing; who comes from before a restart cannot be told.
+    const missed = isKnown ? last - from - happenings.length : cursor === null ? 0 : null;
+    return { epoch: this.#epoch, happenings, last, missed };
+  }
+}
