@@ -78,6 +78,9 @@ export class StreamDeletedError extends GaplessError {
   }
 }
 
+/** Other refusals have a reason as well, such as that of a token. */
+const UNAVAILABLE_CODES: ReadonlySet<unknown> = new Set(['resume_unavailable', 'malformed']);
+
 /** The error that an answer other than a success stands for. Reads its body. */
 export async function errorOf(response: Response): Promise<GaplessError> {
   const { status } = response;
@@ -85,7 +88,9 @@ export async function errorOf(response: Response): Promise<GaplessError> {
   if (problem === null) {
     return new GaplessError('unexpected_answer', `the answer was ${status}`, { status });
   }
-  if (typeof problem['reason'] === 'string') return new ResumeUnavailableError(problem, status);
+  if (UNAVAILABLE_CODES.has(problem['code']) && typeof problem['reason'] === 'string') {
+    return new ResumeUnavailableError(problem, status);
+  }
   const text = [problem['title'], problem['detail']].filter((part) => typeof part === 'string').join(': ');
   return new GaplessError(String(problem['code']), text, { status, problem });
 }

@@ -133,7 +133,7 @@ describe('a subscription of the client, with a server or a network that misbehav
   });
 
   it('asks for another token when the last one is not taken, once', async () => {
-    const refuse = answers(401, { code: 'unauthorized', title: 'x' });
+    const refuse = answers(401, { code: 'unauthorized', title: 'x', reason: 'signature' });
     const server = await ScriptedServer.start(
       refuse,
       streamsAndEnds([at(0), event(1), event(2), event(3), CLOSED]),
@@ -144,7 +144,7 @@ describe('a subscription of the client, with a server or a network that misbehav
     const seen: string[] = [];
     for await (const { data } of client.subscribe('s', { cursor: `${EPOCH}.0`, ...FAST })) seen.push(data);
     assert.deepEqual(seen, ALL);
-    await assert.rejects(client.state('s'), { status: 401 });
+    await assert.rejects(client.state('s'), { status: 401, code: 'unauthorized', name: 'GaplessError' });
     assert.deepEqual(
       server.requests.map(({ headers }) => headers.authorization),
       ['Bearer token-1', 'Bearer token-2', 'Bearer token-2', 'Bearer token-3'],
