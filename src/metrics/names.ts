@@ -182,6 +182,13 @@ export const WORD_METRICS: readonly WordMetric[] = [
     Counter.connectionsInUse,
   ),
   word('gauge', 'websockets', 'Open connections that are WebSockets.', Counter.webSockets),
+  word('counter', 'websocket_messages_total', 'Messages of WebSocket peers.', Counter.messages),
+  word(
+    'counter',
+    'websocket_messages_refused_total',
+    'Messages of WebSocket peers refused because too many wait for their answers.',
+    Counter.messagesRefused,
+  ),
   word('gauge', 'subscribers', 'Open subscriptions.', Counter.subscribers),
   word(
     'gauge',

@@ -102,6 +102,10 @@ export const Counter = {
   connectionsInUse: 52,
   /** Connections closed as soon as they were accepted, for want of descriptors. */
   connectionsDropped: 53,
+  /** Messages of WebSocket peers. */
+  messages: 54,
+  /** Those refused because too many wait for their answers. */
+  messagesRefused: 55,
 } as const;
 
 const COUNTERS_LENGTH = 64;

@@ -9,7 +9,7 @@
 import type { HttpRequest } from 'uWebSockets.js';
 import type { Authenticated, Authenticator, AuthFault } from '../auth/authenticator.js';
 import type { KeyMaterial } from '../auth/key-material.js';
-import type { Principal } from '../auth/principal.js';
+import { ANYBODY, type Principal } from '../auth/principal.js';
 import { allows, type Right } from '../core/grant.js';
 import { RequestError } from '../errors.js';
 import { Counter, type Counters } from '../ring/counters.js';
@@ -57,7 +57,6 @@ export class Access {
     const authenticator = this.#authenticator;
     if (authenticator === null) return handler(exchange, name, req);
     const credential = this.#credentialOf(req);
-    if (credential.length > CREDENTIAL_LENGTH_MAX) throw this.#refusal('malformed');
     const known = authenticator.known(credential);
     if (known === null) {
       const authenticating = authenticator.authenticate(credential);
@@ -81,6 +80,23 @@ export class Access {
     });
   }
 
+  /**
+   * Reads the credential of a request whose answer is no response.
+   * @returns finds out who sent it, then or later; rejects with a RequestError, `unauthorized` or `keys_unavailable`.
+   */
+  identify(req: HttpRequest): () => Promise<Principal> {
+    const authenticator = this.#authenticator;
+    if (authenticator === null) return async () => ANYBODY;
+    let credential: string;
+    try {
+      credential = this.#credentialOf(req);
+    } catch (error) {
+      return () => Promise.reject(error);
+    }
+    return async () =>
+      authenticator.known(credential) ?? this.#principalOf(authenticator.authenticate(credential));
+  }
+
   async #handleLater(
     authenticating: Promise<Authenticated>,
     exchange: Exchange,
@@ -91,22 +107,38 @@ export class Access {
   ): Promise<void> {
     exchange.watch();
     if (req.getMethod() === 'post' || req.getMethod() === 'put') exchange.holdBody();
-    const authenticated = await authenticating;
+    const principal = await this.#principalOf(authenticating);
     if (exchange.done) return;
-    if (authenticated.outcome === 'refused') throw this.#refusal(authenticated.fault);
-    this.#admit(exchange, authenticated.principal, right, name);
+    this.#admit(exchange, principal, right, name);
     await handler(exchange, name, req);
   }
 
-  #admit(exchange: Exchange, principal: Principal, right: Right, name: string): void {
-    exchange.principal = principal;
+  async #principalOf(authenticating: Promise<Authenticated>): Promise<Principal> {
+    const authenticated = await authenticating;
+    if (authenticated.outcome === 'refused') throw this.#refusal(authenticated.fault);
+    return authenticated.principal;
+  }
+
+  /** @throws {RequestError} `forbidden` */
+  require(principal: Principal, right: Right, name: string): void {
     if (allows(principal.grant, right, name)) return;
     this.#counters.add(Counter.requestsForbidden, 1);
     throw new RequestError('forbidden', `the right to ${right} is missing`);
   }
 
+  #admit(exchange: Exchange, principal: Principal, right: Right, name: string): void {
+    exchange.principal = principal;
+    this.require(principal, right, name);
+  }
+
   /** The token or key as it was sent. The header wins: what stands in a URL is there because a header could not be. */
   #credentialOf(req: HttpRequest): string {
+    const credential = this.#sentCredential(req);
+    if (credential.length > CREDENTIAL_LENGTH_MAX) throw this.#refusal('malformed');
+    return credential;
+  }
+
+  #sentCredential(req: HttpRequest): string {
     const header = req.getHeader('authorization');
     if (header !== '') {
       if (header.slice(0, BEARER.length).toLowerCase() !== BEARER) throw this.#refusal('scheme');

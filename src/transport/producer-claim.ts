@@ -9,21 +9,34 @@ import { RequestError } from '../errors.js';
 import type { ProducerClaim } from '../ring/claim-judge.js';
 import type { RequestView } from './request-view.js';
 
+/** Which publish it is, as its publisher says; a member that is empty was not given. */
+export interface ClaimText {
+  readonly id: string;
+  readonly epoch: string;
+  readonly seq: string;
+  readonly key: string;
+}
+
 /**
  * Reads the headers of a publish; null when it names neither a producer nor a key.
  * @throws {RequestError} `invalid_producer`
  */
 export function readClaim(req: RequestView): ProducerClaim | null {
-  const id = req.getHeader('producer-id');
-  const key = req.getHeader('idempotency-key');
-  const epochText = req.getHeader('producer-epoch');
-  const seqText = req.getHeader('producer-seq');
-  if (id === '' && epochText === '' && seqText === '') return key === '' ? null : keyClaim(key);
+  return claimOf({
+    id: req.getHeader('producer-id'),
+    epoch: req.getHeader('producer-epoch'),
+    seq: req.getHeader('producer-seq'),
+    key: req.getHeader('idempotency-key'),
+  });
+}
+
+/** Like `readClaim`. */
+export function claimOf({ id, epoch, seq, key }: ClaimText): ProducerClaim | null {
+  if (id === '' && epoch === '' && seq === '') return key === '' ? null : keyClaim(key);
   if (key !== '') throw invalid('a publish has a producer or a key, and not both');
   if (!isProducerId(id)) throw invalid(`Producer-Id: ${EXPECTED_ID}`);
-  const epoch = readCount('Producer-Epoch', epochText);
-  const seq = readCount('Producer-Seq', seqText);
-  return { kind: PRODUCER, digest: digestOf(id), epoch, seq };
+  const counts = { epoch: readCount('Producer-Epoch', epoch), seq: readCount('Producer-Seq', seq) };
+  return { kind: PRODUCER, digest: digestOf(id), ...counts };
 }
 
 const EXPECTED_ID = `expected 1 to ${PRODUCER_ID_LENGTH_MAX} characters of printable ASCII`;

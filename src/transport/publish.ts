@@ -6,20 +6,17 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import type { EdgeStream } from '../broker/edge-stream.js';
-import { formatCursor, parseCursor } from '../core/cursor.js';
+import { formatCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
-import * as append from '../ring/append.js';
 import type { ProducerClaim } from '../ring/claim-judge.js';
-import { Counter } from '../ring/counters.js';
-import { LOG_HEALTHY } from '../ring/log-status.js';
 import { decodePublish } from '../wire/publish-body.js';
-import { appendRefusal, headMismatch, logRefusal } from './append-refusal.js';
-import { answerPublished, answerWhenCommitted } from './commit-answer.js';
+import { tryAppend } from './append-publish.js';
+import { headMismatch } from './append-refusal.js';
 import type { EdgeServices } from './edge-services.js';
 import type { Exchange } from './exchange.js';
 import { readClaim } from './producer-claim.js';
+import type { Placed, Publishing } from './publishing.js';
 import type { RequestView } from './request-view.js';
 
 /** Refused as an event type. */
@@ -28,26 +25,18 @@ const NOT_UTF8 = '\0';
 /** How often a stream may be deleted under a publish before that is an error. */
 const TRIES_MAX = 3;
 
-interface Publish {
-  readonly name: string;
-  readonly contentType: string;
-  readonly eventType: string | null;
-  /** The raw `Gapless-If-Head`; empty: the publisher does not care. */
-  readonly ifHead: string;
-  /** Whose it is, where it is to be appended exactly once. */
-  readonly claim: ProducerClaim | null;
-}
+const NO_BODY = new Uint8Array(0);
 
 /** @throws {RequestError} what is wrong before the body has come; the connection is of no use then. */
 export function publish(exchange: Exchange, name: string, req: RequestView): void {
   const { edge } = exchange;
   refuseUnread(edge, req);
-  const request = readRequest(name, req);
+  const publishing = new PublishRequest(exchange, name, req);
   exchange.watch();
   exchange.readBody(edge.config.bodyBytesMax, (body) => {
     try {
       if (body === null) throw bodyTooLarge(edge);
-      receive(exchange, request, body);
+      receive(exchange, publishing, body);
     } catch (error) {
       // The rest of a body that is too large is not waited for.
       exchange.fail(error, { close: body === null });
@@ -60,15 +49,56 @@ function refuseUnread(edge: EdgeServices, req: RequestView): void {
   if (Number(req.getHeader('content-length')) > edge.config.bodyBytesMax) throw bodyTooLarge(edge);
 }
 
-/** What is needed of the headers, for they are gone when the body comes. */
-function readRequest(name: string, req: RequestView): Publish {
-  return {
-    name,
-    contentType: req.getHeader('content-type'),
-    eventType: readEventType(req.getHeader('gapless-event')),
-    ifHead: req.getHeader('gapless-if-head'),
-    claim: readClaim(req),
-  };
+/** A request with events. What is needed of its headers is read at once, for they are gone when the body comes. */
+class PublishRequest implements Publishing {
+  readonly name: string;
+  readonly ifHead: string;
+  readonly claim: ProducerClaim | null;
+  readonly caller: Exchange;
+  body: Uint8Array = NO_BODY;
+  readonly #contentType: string;
+  readonly #eventType: string | null;
+
+  constructor(exchange: Exchange, name: string, req: RequestView) {
+    this.caller = exchange;
+    this.name = name;
+    this.#contentType = req.getHeader('content-type');
+    this.#eventType = readEventType(req.getHeader('gapless-event'));
+    this.ifHead = req.getHeader('gapless-if-head');
+    this.claim = readClaim(req);
+  }
+
+  get edge(): EdgeServices {
+    return this.caller.edge;
+  }
+
+  get bodyBytes(): number {
+    return this.body.length;
+  }
+
+  decode(): void {
+    const { config, batch } = this.edge;
+    decodePublish(this.#contentType, this.body, this.#eventType, config, batch);
+  }
+
+  published(epoch: string, { first, last, isDuplicate }: Placed): void {
+    const cursor = formatCursor(epoch, last);
+    this.caller.send(
+      200,
+      isDuplicate
+        ? { 'Content-Type': 'application/json', 'Gapless-Cursor': cursor, 'Gapless-Duplicate': 'true' }
+        : { 'Content-Type': 'application/json', 'Gapless-Cursor': cursor },
+      `{"epoch":"${epoch}","first":${first},"last":${last}}`,
+    );
+  }
+
+  fail(error: unknown): void {
+    this.caller.fail(error);
+  }
+
+  onGone(gone: () => void): void {
+    this.caller.onGone(gone);
+  }
 }
 
 /** The library reads header bytes as Latin-1; they are UTF-8 (contract 3.2). What is not stays as it is and is refused. */
@@ -79,70 +109,31 @@ function readEventType(header: string): string | null {
   return isUtf8(bytes) ? bytes.toString('utf8') : NOT_UTF8;
 }
 
-function receive(exchange: Exchange, request: Publish, body: Uint8Array): void {
+function receive(exchange: Exchange, publishing: PublishRequest, body: Uint8Array): void {
   const { edge } = exchange;
-  if (!isStreamName(request.name)) throw new RequestError('invalid_stream_name');
-  decode(edge, request, body);
+  if (!isStreamName(publishing.name)) throw new RequestError('invalid_stream_name');
+  publishing.body = body;
+  publishing.decode();
   edge.limits.admitPublish(exchange, edge.batch.count, body.length);
-  const stream = edge.broker.streams.known(request.name);
-  if (stream !== null && tryAppend(exchange, request, stream, body.length)) return;
+  const stream = edge.broker.streams.known(publishing.name);
+  if (stream !== null && tryAppend(publishing, stream)) return;
   // The library takes the body back when this returns.
-  const kept = body.slice();
-  void exchange.run(() => appendUnknown(exchange, request, kept));
+  publishing.body = body.slice();
+  void exchange.run(() => appendUnknown(exchange, publishing));
 }
 
 /** The first publish that this edge sees to a stream: the directory knows where it is, or makes it. */
-async function appendUnknown(exchange: Exchange, request: Publish, body: Uint8Array): Promise<void> {
+async function appendUnknown(exchange: Exchange, publishing: PublishRequest): Promise<void> {
   const { edge } = exchange;
+  const { name, ifHead } = publishing;
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
-    const stream = await edge.broker.streams.resolve(request.name, request.ifHead === '');
+    const stream = await edge.broker.streams.resolve(name, ifHead === '');
     if (exchange.done) return;
-    if (stream === null)
-      throw request.ifHead === '' ? new RequestError('stream_not_found') : headMismatch(null);
-    decode(edge, request, body);
-    if (tryAppend(exchange, request, stream, body.length)) return;
+    if (stream === null) throw ifHead === '' ? new RequestError('stream_not_found') : headMismatch(null);
+    publishing.decode();
+    if (tryAppend(publishing, stream)) return;
   }
   throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
-}
-
-function decode(edge: EdgeServices, request: Publish, body: Uint8Array): void {
-  decodePublish(request.contentType, body, request.eventType, edge.config, edge.batch);
-}
-
-/** Appends what `edge.batch` holds. @returns false when the handle is old. */
-function tryAppend(exchange: Exchange, request: Publish, stream: EdgeStream, bodyBytes: number): boolean {
-  const { broker, batch, counters } = exchange.edge;
-  const ifHeadSeq = request.ifHead === '' ? append.ANY_HEAD : expectedHead(exchange, request, stream);
-  if (broker.logFault !== LOG_HEALTHY) throw logRefusal(exchange.edge);
-  // Before the append, so that its commit is announced here (I4).
-  if (broker.isDurable) broker.expectReader(stream);
-  const outcome = broker.append(stream, batch, { ifHeadSeq, claim: request.claim });
-  const isDuplicate = outcome === append.APPEND_DUPLICATE;
-  if (outcome !== append.APPENDED && !isDuplicate) {
-    broker.releaseReader(stream);
-    if (outcome === append.APPEND_GONE) return false;
-    throw appendRefusal(exchange.edge, stream, outcome);
-  }
-  if (isDuplicate) {
-    counters.add(Counter.duplicates, 1);
-  } else {
-    counters.add(Counter.publishes, 1);
-    counters.add(Counter.publishedEvents, batch.count);
-    counters.add(Counter.publishedBytes, bodyBytes);
-  }
-  const placed = { first: broker.appended.firstSeq, last: broker.appended.lastSeq, isDuplicate };
-  if (broker.isDurable) answerWhenCommitted(exchange, stream, placed);
-  else answerPublished(exchange, stream.epoch, placed);
-  return true;
-}
-
-/** The seq that `Gapless-If-Head` names in this stream (contract 3.5). */
-function expectedHead(exchange: Exchange, request: Publish, stream: EdgeStream): number {
-  const cursor = parseCursor(request.ifHead);
-  if (cursor === null) throw new RequestError('malformed', 'Gapless-If-Head is not a cursor');
-  if (cursor.epoch === stream.epoch) return cursor.seq;
-  const positions = exchange.edge.broker.positions(stream);
-  throw headMismatch(positions === null ? null : formatCursor(stream.epoch, positions.head));
 }
 
 function bodyTooLarge({ config }: EdgeServices): RequestError {

@@ -4,6 +4,7 @@
  */
 
 import type { WebSocket } from 'uWebSockets.js';
+import { ANYBODY, type Principal } from '../auth/principal.js';
 import { parseCursor } from '../core/cursor.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
@@ -18,6 +19,7 @@ import { Query } from './query.js';
 import { readStart } from './resume-request.js';
 import { readTypes } from './subscribe.js';
 import { WebSocketEntrant } from './websocket-entrant.js';
+import { PublishMessage } from './websocket-publish.js';
 import { WebSocketSink } from './websocket-sink.js';
 
 /**
@@ -36,7 +38,9 @@ export interface Handshake {
   readonly lastEventId: string;
   readonly query: string | undefined;
   readonly format: MessageFormat;
-  readonly caller: Caller;
+  /** Finds out who asked. Rejects with what is wrong with the credential. */
+  readonly identify: () => Promise<Principal>;
+  readonly address: Caller['address'];
 }
 
 export class WebSocketConnection {
@@ -44,12 +48,19 @@ export class WebSocketConnection {
   readonly #handshake: Handshake;
   #ws: WebSocket<unknown> | null = null;
   #sink: WebSocketSink | null = null;
+  /** Null until it is known who asked. */
+  #caller: Caller | null = null;
   /** Null: the subscription has no name. */
   #subscriber: string | null = null;
   #confirmations: Confirmations | null = null;
   /** Bytes of answers since the library's buffer was last seen empty. */
   #answeredBytes = 0;
   #asked = 0;
+  /** Of those that wait for the subscription to begin. */
+  #heldBytes = 0;
+  readonly #publishes = new Set<PublishMessage>();
+  /** Null before, and once the subscription has begun or cannot. */
+  #entering: Promise<void> | null = null;
 
   constructor(edge: EdgeServices, handshake: Handshake) {
     this.#edge = edge;
@@ -60,14 +71,20 @@ export class WebSocketConnection {
     const sink = new WebSocketSink(ws, this.#handshake.format, this.#edge.broker);
     this.#ws = ws;
     this.#sink = sink;
+    const entering = this.#enter(sink);
+    // Those that wait for it go on in the order in which they came, before any that comes later.
+    this.#entering = entering
+      .catch(() => undefined)
+      .then(() => {
+        this.#entering = null;
+      });
     try {
-      await this.#enter(sink);
+      await entering;
     } catch (error) {
       // What is no RequestError is a fault of ours.
       if (!(error instanceof RequestError)) throw error;
       this.#edge.counters.add(Counter.requestErrors, 1);
-      const { caller, name } = this.#handshake;
-      this.#edge.refusals.note({ principal: caller.principal, stream: name }, error);
+      this.#note(error);
       sink.refuse(error);
     }
   }
@@ -78,6 +95,7 @@ export class WebSocketConnection {
 
   closed(): void {
     this.#sink?.closed();
+    for (const publish of this.#publishes) publish.abandon();
   }
 
   /** After the library has answered a ping by itself. */
@@ -97,20 +115,24 @@ export class WebSocketConnection {
   }
 
   async said(message: Uint8Array): Promise<void> {
+    this.#edge.counters.add(Counter.messages, 1);
     let ref: ClientMessage['ref'] = null;
     try {
       const decoded = decodeClientMessage(this.#handshake.format, message);
       ref = decoded.ref;
-      this.#answer(ref, await this.#do(decoded));
+      await this.#do(decoded, message.length);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
-      this.#edge.counters.add(Counter.requestErrors, 1);
-      this.#answer(ref, { kind: 'error', ...error.problem() });
+      this.#refuse(ref, error);
     }
   }
 
-  #enter(sink: WebSocketSink): Promise<void> | void {
-    const { name, lastEventId, query, caller } = this.#handshake;
+  async #enter(sink: WebSocketSink): Promise<void> {
+    const { name, lastEventId, query, identify, address } = this.#handshake;
+    const caller = { principal: await identify(), address };
+    this.#caller = caller;
+    if (!sink.isOpen) return;
+    this.#edge.access.require(caller.principal, 'subscribe', name);
     if (!isStreamName(name)) throw new RequestError('invalid_stream_name');
     const parameters = new Query(query);
     const subscriber = readSubscriber(parameters);
@@ -127,21 +149,44 @@ export class WebSocketConnection {
       );
       sink.beats = 'moved';
     }
-    return enterAs(this.#edge, entrant, subscriber);
+    await enterAs(this.#edge, entrant, subscriber);
   }
 
-  async #do(message: ClientMessage): Promise<LiveMessage> {
-    if (this.#asked >= ASKED_MAX)
-      throw new RequestError('too_many_messages', undefined, { limit: ASKED_MAX });
-    this.#asked++;
+  async #do({ ref, members }: ClientMessage, bytes: number): Promise<void> {
+    const kind = members.get('kind');
+    if (kind !== 'ack' && kind !== 'publish') {
+      throw new RequestError('invalid_body', 'kind: expected "ack" or "publish"');
+    }
+    this.#askOne();
     try {
-      return await this.#acknowledge(message);
+      if (this.#entering !== null) await this.#hold(bytes);
+      if (kind === 'ack') return this.#answer(ref, await this.#acknowledge(members.get('cursor')));
+      await this.#publish(ref, members);
     } finally {
       this.#asked--;
     }
   }
 
-  async #acknowledge({ cursor }: ClientMessage): Promise<LiveMessage> {
+  #askOne(): void {
+    if (this.#asked >= ASKED_MAX) throw this.#tooMany({ limit: ASKED_MAX });
+    this.#asked++;
+  }
+
+  /** Until the subscription has begun: nobody is known before, and nothing to publish to. */
+  async #hold(bytes: number): Promise<void> {
+    const { bodyBytesMax } = this.#edge.config;
+    if (this.#heldBytes + bytes > bodyBytesMax) throw this.#tooMany({ limitBytes: bodyBytesMax });
+    this.#heldBytes += bytes;
+    await this.#entering;
+    this.#heldBytes -= bytes;
+  }
+
+  #tooMany(limit: Readonly<Record<string, number>>): RequestError {
+    this.#edge.counters.add(Counter.messagesRefused, 1);
+    return new RequestError('too_many_messages', undefined, limit);
+  }
+
+  async #acknowledge(cursor: unknown): Promise<LiveMessage> {
     const { name } = this.#handshake;
     if (this.#subscriber === null) {
       throw new RequestError('subscriber_not_found', 'this subscription has no name');
@@ -149,6 +194,43 @@ export class WebSocketConnection {
     const acked = await this.#edge.coordinator.acknowledge(name, this.#subscriber, readCursor(cursor));
     if (acked === null) throw new RequestError('stream_not_found');
     return { kind: 'acked', cursor: acked };
+  }
+
+  /** Resolves when it was answered. */
+  #publish(ref: ClientMessage['ref'], members: ClientMessage['members']): Promise<void> | void {
+    const caller = this.#caller;
+    if (this.#sink?.isOpen !== true || caller === null) return;
+    const { name, format } = this.#handshake;
+    let isAnswered = false;
+    let settle = (): void => undefined;
+    const answered = (answer: LiveMessage | RequestError): void => {
+      isAnswered = true;
+      this.#publishes.delete(publish);
+      if (answer instanceof RequestError) this.#refuse(ref, answer);
+      else this.#answer(ref, answer);
+      settle();
+    };
+    const publish = new PublishMessage(this.#edge, { name, caller, format, members, answered });
+    publish.append(this.#sink.subscription?.stream ?? null);
+    if (isAnswered) return;
+    this.#publishes.add(publish);
+    return new Promise((resolve) => {
+      settle = resolve;
+    });
+  }
+
+  /** What is wrong with a message; the connection goes on. */
+  #refuse(ref: ClientMessage['ref'], error: RequestError): void {
+    this.#edge.counters.add(Counter.requestErrors, 1);
+    const request = this.#note(error);
+    const seconds = error.headers['Retry-After'];
+    const retry = seconds === undefined ? {} : { retryAfter: Number(seconds) };
+    this.#answer(ref, { kind: 'error', ...error.problem(), ...retry, request });
+  }
+
+  #note(error: RequestError): string {
+    const principal = this.#caller?.principal ?? ANYBODY;
+    return this.#edge.refusals.note({ principal, stream: this.#handshake.name }, error);
   }
 
   #answer(ref: ClientMessage['ref'], message: LiveMessage): void {

@@ -3,14 +3,13 @@
  * which a page cannot see; whatever else is wrong is said in a message, and by the close code after it.
  */
 
-import type { TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import type { HttpRequest, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import { RequestError } from '../errors.js';
 import { Counter } from '../ring/counters.js';
 import type { MessageFormat } from '../wire/live-message.js';
 import { admit } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
-import type { RequestView } from './request-view.js';
 import { retryAfterSeconds } from './retry.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
@@ -40,9 +39,7 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
       const exchange = new Exchange(edge, res, req);
       void exchange.run(() => {
         admit(edge);
-        return edge.access.guard(exchange, req, 'subscribe', req.getParameter(0), (_, name, request) =>
-          shakeHands(exchange, name, request, context),
-        );
+        shakeHands(exchange, req, context);
       });
     },
     open: (ws) => {
@@ -73,8 +70,12 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
   });
 }
 
-function shakeHands(exchange: Exchange, name: string, req: RequestView, context: us_socket_context_t): void {
-  const { edge, principal, address, res } = exchange;
+/**
+ * At once, and who asks is found out afterwards: a page cannot see a 401; and the library may cut a connection that is
+ * upgraded later than in this handler, for it takes it for the response whose place in memory it was given.
+ */
+function shakeHands(exchange: Exchange, req: HttpRequest, context: us_socket_context_t): void {
+  const { edge, address, res } = exchange;
   if (edge.draining) {
     throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
   }
@@ -89,11 +90,12 @@ function shakeHands(exchange: Exchange, name: string, req: RequestView, context:
   }
   const { protocol, format } = negotiateProtocol(req.getHeader('sec-websocket-protocol'));
   const connection = new WebSocketConnection(edge, {
-    name,
+    name: req.getParameter(0),
     lastEventId: req.getHeader('last-event-id'),
     query: req.getQuery(),
     format,
-    caller: { principal, address },
+    identify: edge.access.identify(req),
+    address,
   });
   const key = req.getHeader('sec-websocket-key');
   const extensions = req.getHeader('sec-websocket-extensions');

@@ -10,14 +10,15 @@ import type { MessageFormat } from './live-message.js';
 import { MsgpackReader } from './msgpack-reader.js';
 
 export interface ClientMessage {
-  readonly kind: 'ack';
   /** Comes back with the answer; null: the peer gave none. */
   readonly ref: string | number | null;
-  /** As given; not checked. */
-  readonly cursor: unknown;
+  /** As given; not checked. `events` is the bytes that it stands in, for it may be large. */
+  readonly members: ReadonlyMap<string, unknown>;
 }
 
 const REF_LENGTH_MAX = 64;
+/** The member that is not read here. */
+const UNREAD = 'events';
 
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
@@ -27,9 +28,7 @@ const COMMA = 0x2c;
 /** @throws {RequestError} `invalid_body` or `invalid_utf8` */
 export function decodeClientMessage(format: MessageFormat, bytes: Uint8Array): ClientMessage {
   const members = format === 'json' ? readJson(bytes) : readMsgpack(bytes);
-  const kind = members.get('kind');
-  if (kind !== 'ack') throw new RequestError('invalid_body', 'kind: expected "ack"');
-  return { kind, ref: readRef(members.get('ref')), cursor: members.get('cursor') };
+  return { ref: readRef(members.get('ref')), members };
 }
 
 function readRef(value: unknown): string | number | null {
@@ -50,7 +49,8 @@ function readJson(bytes: Uint8Array): Map<string, unknown> {
       scanner.take(COLON, '":"');
       const start = scanner.skipSpace();
       scanner.skipValue();
-      members.set(name, scanner.parse(start, scanner.at));
+      const value = name === UNREAD ? bytes.subarray(start, scanner.at) : scanner.parse(start, scanner.at);
+      members.set(name, value);
     } while (scanner.takeIf(COMMA));
     scanner.take(CLOSE_OBJECT, '"," or "}"');
   }
@@ -74,7 +74,7 @@ function readMsgpack(bytes: Uint8Array): Map<string, unknown> {
     } else {
       reader.at = at;
       reader.skip();
-      members.set(name, null);
+      members.set(name, name === UNREAD ? bytes.subarray(at, reader.at) : null);
     }
   }
   if (reader.at < bytes.length) throw reader.invalid('expected the end');

@@ -9,7 +9,7 @@ export type MessageFormat = 'json' | 'msgpack';
 
 /** A message that is not one of events. */
 export interface LiveMessage {
-  readonly kind: 'acked' | 'closed' | 'deleted' | 'draining' | 'error' | 'open' | 'position';
+  readonly kind: 'acked' | 'closed' | 'deleted' | 'draining' | 'error' | 'open' | 'position' | 'published';
   readonly [member: string]: unknown;
 }
 

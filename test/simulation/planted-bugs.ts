@@ -47,7 +47,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a publish is answered before its commit',
     changes: [
       {
-        file: 'transport/publish.js',
+        file: 'transport/append-publish.js',
         from: 'if (broker.isDurable)\n        answerWhenCommitted',
         to: 'if (false)\n        answerWhenCommitted',
       },

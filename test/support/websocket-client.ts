@@ -20,6 +20,8 @@ export interface WebSocketOptions {
   headers?: Readonly<Record<string, string>>;
   /** Whether pings are answered, as every WebSocket does by itself. Default true. */
   answersPings?: boolean;
+  /** Said as soon as the handshake is done, before the subscription has begun. */
+  atOnce?: readonly Readonly<Record<string, unknown>>[];
 }
 
 /** One WebSocket of a client that is not ours: records all that comes, stalls and breaks on demand. */
@@ -37,6 +39,7 @@ export class LiveSocket {
 
   readonly #socket: WebSocket;
   readonly #watchers = new Set<() => void>();
+  #publishes = 0;
 
   private constructor(url: string, options: WebSocketOptions) {
     this.#socket = new WebSocket(url, [...(options.protocols ?? [])], {
@@ -46,6 +49,7 @@ export class LiveSocket {
     });
     this.#socket.on('open', () => {
       this.protocol = this.#socket.protocol;
+      for (const message of options.atOnce ?? []) this.sayMap(message);
     });
     this.#socket.on('message', (data: Buffer, isBinary) => this.#received(data, isBinary));
     this.#socket.on('ping', (payload) => {
@@ -140,6 +144,19 @@ export class LiveSocket {
       watcher();
     });
     await withDeadline(what, met).finally(() => this.#watchers.delete(watcher));
+  }
+
+  /** Publishes by a message, and resolves with its answer. */
+  async publish(message: Readonly<Record<string, unknown>>): Promise<LiveMessage> {
+    const ref = `publish ${++this.#publishes}`;
+    this.sayMap({ kind: 'publish', ref, ...message });
+    return this.untilAnswered(ref);
+  }
+
+  async untilAnswered(ref: unknown): Promise<LiveMessage> {
+    const isAnswer = (message: LiveMessage): boolean => message.ref === ref;
+    await this.until(`an answer to ${ref}`, () => this.messages.some(isAnswer));
+    return this.messages.find(isAnswer) as LiveMessage;
   }
 
   /** Says a map in the notation of the subprotocol. */
