@@ -7,6 +7,7 @@ import { assert } from '../assert.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import { type ProducerRecords, RECORD_KINDS } from '../core/producer-record.js';
 import { parseStreamConfig, type Retention, type StreamConfig, sameConfig } from '../core/retention.js';
+import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import {
   closeStream,
@@ -155,7 +156,7 @@ export class Directory {
     return true;
   }
 
-  /** Streams in order of their names, after `after` (contract 2.2): those whose creation a crash does not undo. */
+  /** Streams in order of their names, after `after` (contract 2.2): of clients, and such whose creation a crash does not undo. */
   list(options: { prefix: string; after: string; limit: number }): StreamState[] {
     this.#sorted ??= [...this.#entries.keys()].sort();
     const from = later(options.prefix, options.after);
@@ -167,7 +168,7 @@ export class Directory {
     ) {
       const name = this.#sorted[i] as string;
       if (!name.startsWith(options.prefix)) break;
-      if (name <= options.after) continue;
+      if (name <= options.after || name.startsWith(OWN_STREAMS_PREFIX)) continue;
       const state = this.state(name) as StreamState;
       if (this.#options.journal.hasCreated(state.ref)) states.push(state);
     }
