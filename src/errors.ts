@@ -184,7 +184,7 @@ export const ERRORS = {
     status: 403,
     title: 'Pages of this origin may not connect',
     retry: false,
-    doc: 'A browser may open a WebSocket from the origins that the server was told of, and from its own.',
+    doc: 'A page may open a WebSocket from the origins that the server was told of, and from its own; call an MCP server from those, and from the loopback.',
   },
   overloaded: {
     status: 503,

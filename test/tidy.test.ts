@@ -9,11 +9,12 @@ const LINES_MAX = 350;
 
 /** Higher may import lower, never the other way, and never a neighbour of its own height. */
 const HEIGHT: Record<string, number> = {
-  main: 7,
-  cli: 6,
-  server: 5,
-  transport: 4,
-  metrics: 4,
+  main: 8,
+  cli: 7,
+  server: 6,
+  transport: 5,
+  metrics: 5,
+  mcp: 4,
   broker: 3,
   auth: 2,
   storage: 2,

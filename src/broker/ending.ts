@@ -11,6 +11,8 @@ export type Ending =
   | { readonly kind: 'closed' | 'deleted'; readonly cursor: string }
   /** The peer cannot go on (contract 4.5, 4.6). `head`: the cursor of the newest event when it was refused. */
   | { readonly kind: 'unavailable'; readonly refusal: RequestError; readonly head: string }
+  /** Another connection of the same peer takes its place. */
+  | { readonly kind: 'replaced' }
   /** The token or key that it was opened with counts no more (contract 9.1). */
   | { readonly kind: 'expired'; readonly refusal: RequestError }
   /** The broker goes down; the peer is to come back after so long, milliseconds (contract 10). */
@@ -27,6 +29,7 @@ export function endingFrame(ending: Ending): string {
       return eventFrame(`stream_${ending.kind}`, JSON.stringify({ cursor: ending.cursor }));
     case 'unavailable':
       return eventFrame('resume_unavailable', JSON.stringify(ending.refusal.problem()), ending.head);
+    case 'replaced':
     case 'expired':
       return '';
     case 'drained':

@@ -9,6 +9,7 @@ export type Group =
   | 'Durability'
   | 'Publishing'
   | 'Reading'
+  | 'MCP'
   | 'Limits'
   | 'Operations';
 

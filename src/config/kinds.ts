@@ -122,13 +122,18 @@ export function path(placeholder: string): Kind<string | null> {
   };
 }
 
-/** Several texts, with commas between them, or an array in JSON. An empty text is an empty list. */
+/**
+ * Several texts, with commas between them, or an array in JSON. An empty text is an empty list.
+ * @param split takes a text that is not empty apart, where an item may hold a comma itself.
+ */
 export function list({
   placeholder,
   expected,
   isValid,
   itemsMax,
-}: TextForm & { itemsMax: number }): Kind<readonly string[]> {
+  split = splitAtCommas,
+}: TextForm & { itemsMax: number; split?: (joined: string) => string[] }): Kind<readonly string[]> {
+  const readList = (joined: string): string[] => (joined === '' ? [] : split(joined));
   return {
     schema: z.preprocess(fromText(readList), z.array(z.string().refine(isValid)).max(itemsMax)),
     expected: `a list with commas, at most ${itemsMax} items, each ${expected}`,
@@ -158,6 +163,6 @@ function readBoolean(word: string): boolean | undefined {
   return undefined;
 }
 
-function readList(joined: string): string[] {
-  return joined === '' ? [] : joined.split(',').map((item) => item.trim());
+function splitAtCommas(joined: string): string[] {
+  return joined.split(',').map((item) => item.trim());
 }

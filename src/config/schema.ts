@@ -1,6 +1,7 @@
 import { type Definition, define } from './definition.js';
 import { choice, type Kind, list, onOff, path, size, text, time, wholeNumber } from './kinds.js';
 import { LIMIT_DEFINITIONS } from './limit-settings.js';
+import { MCP_DEFINITIONS } from './mcp-settings.js';
 import { SECURITY_DEFINITIONS } from './security-settings.js';
 import { isCorsOrigin, isHost, isStreamPattern } from './text-forms.js';
 
@@ -259,6 +260,7 @@ const DEFINITIONS = {
     default: 2 * SECOND_MS,
     doc: 'Time after which a subscriber should come back, before jitter.',
   }),
+  ...MCP_DEFINITIONS,
   ...LIMIT_DEFINITIONS,
   config: define({
     group: 'Operations',

@@ -10,6 +10,10 @@ const WEB_ORIGIN = /^https?:\/\//;
 const OTHER_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/;
 const STREAM_PATTERN = /^([A-Za-z0-9._~:-]{1,200}|[A-Za-z0-9._~:-]{0,200}\*)$/;
 
+const MCP_MOUNT = /^\/[A-Za-z0-9._~-]{1,64}(?:\/[A-Za-z0-9._~-]{1,64}){0,7}=(.+)$/s;
+/** What this server answers itself. */
+const TAKEN_PATHS = /^\/(?:v1|healthz|readyz|metrics)(?:[/=]|$)/;
+
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
@@ -60,4 +64,16 @@ export function isKeySetUrl(url: string): boolean {
 /** A stream name (contract 2.4), or the beginning of one and a final `*`. */
 export function isStreamPattern(pattern: string): boolean {
   return STREAM_PATTERN.test(pattern);
+}
+
+/** A path of this server, `=`, and the URL of an MCP server. */
+export function isMcpMount(text: string): boolean {
+  const target = MCP_MOUNT.exec(text)?.[1];
+  if (target === undefined || TAKEN_PATHS.test(text)) return false;
+  return URL.canParse(target) && /^https?:$/.test(new URL(target).protocol);
+}
+
+/** Mounts with commas between them; a comma that is followed by no path and `=` belongs to the one before it. */
+export function splitMcpMounts(joined: string): string[] {
+  return joined.split(/,(?=\s*\/[A-Za-z0-9._~/-]+=)/).map((item) => item.trim());
 }

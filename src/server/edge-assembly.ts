@@ -7,6 +7,7 @@ import { Authenticator } from '../auth/authenticator.js';
 import type { KeyMaterial } from '../auth/key-material.js';
 import { EdgeBroker } from '../broker/edge-broker.js';
 import type { EdgeBrokerOptions } from '../broker/edge-broker-options.js';
+import type { Subscription } from '../broker/subscription.js';
 import type { Config } from '../config/schema.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
@@ -20,6 +21,8 @@ import { ClientAddress } from '../transport/client-address.js';
 import { Cors } from '../transport/cors.js';
 import type { EdgeServices } from '../transport/edge-services.js';
 import { Limits } from '../transport/limits.js';
+import type { McpFront } from '../transport/mcp-front.js';
+import { McpReaders } from '../transport/mcp-readers.js';
 import { RefusalLog } from '../transport/refusal-log.js';
 import { retryAfterSeconds } from '../transport/retry.js';
 import { Sessions } from '../transport/sessions.js';
@@ -31,6 +34,8 @@ export interface EdgeParts extends Pick<EdgeBrokerOptions, 'now' | 'random' | 'd
   readonly setup: EdgeSetup;
   /** The way to the coordinator. */
   readonly link: EdgeLink;
+  /** The way to the front of the MCP servers; null: there are none. */
+  readonly mcp: McpFront | null;
   readonly log: Logger;
 }
 
@@ -54,7 +59,18 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     unsubscribe: (subscription) => broker.unsubscribe(subscription),
   });
   const activity = new Activity(now);
-  const broker = assembleBroker(parts, { counters, sessions, activity });
+  const mcpReaders =
+    parts.mcp === null
+      ? null
+      : new McpReaders({
+          front: parts.mcp,
+          unsubscribe: (subscription) => broker.unsubscribe(subscription),
+        });
+  const left = (subscription: Subscription): void => {
+    sessions.left(subscription);
+    mcpReaders?.left(subscription);
+  };
+  const broker = assembleBroker(parts, { counters, sessions, activity, left });
   return {
     broker,
     coordinator: {
@@ -78,6 +94,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       counters,
     }),
     sessions,
+    mcp: mcpReaders,
     limits,
     refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36), activity),
     activity,
@@ -110,9 +127,13 @@ function createAuthenticator(
   });
 }
 
+interface BrokerParts extends Pick<EdgeServices, 'counters' | 'sessions' | 'activity'> {
+  readonly left: (subscription: Subscription) => void;
+}
+
 function assembleBroker(
   { setup, link, now, random, defer }: EdgeParts,
-  { counters, sessions, activity }: Pick<EdgeServices, 'counters' | 'sessions' | 'activity'>,
+  { counters, sessions, activity, left }: BrokerParts,
 ): EdgeBroker {
   const { config, edge } = setup;
   const rings = new Rings(setup.rings);
@@ -137,7 +158,7 @@ function assembleBroker(
             replayCacheBytes: config.replayCacheBytes,
           },
     overtaken: (subscription, at) => activity.overtaken(subscription, at, sessions.principalOf(subscription)),
-    left: (subscription) => sessions.left(subscription),
+    left,
     now,
     random,
     defer,

@@ -30,6 +30,7 @@ export class EdgeThread {
     });
     this.#worker = new Worker(new URL('./edge.js', import.meta.url), {
       workerData: setup,
+      transferList: setup.mcp === null ? [] : [setup.mcp],
       name: `edge-${setup.edge}`,
     });
     this.#worker.on('message', (message: EdgeMessage) => this.#received(message));

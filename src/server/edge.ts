@@ -15,6 +15,7 @@ import { drainEdge } from './edge-drain.js';
 import { EdgeLink } from './edge-link.js';
 import { reporters } from './edge-report.js';
 import { Listener, type ListenerOptions } from './listener.js';
+import { McpLink } from './mcp-link.js';
 import type { EdgeCommand, EdgeSetup } from './messages.js';
 import { SteadyClock } from './steady-clock.js';
 
@@ -33,6 +34,7 @@ const log = createLogger({ level: config.logLevel, thread: `edge-${edge}` });
 const services = assembleEdge({
   setup,
   link,
+  mcp: setup.mcp === null ? null : new McpLink(setup.mcp, edge),
   log,
   now: new SteadyClock(setup.clockOrigin).now,
   random: Math.random,

@@ -2,6 +2,7 @@
  * What the coordinator and the edges say to each other. Cold path: nothing here is sent per event.
  */
 
+import type { MessagePort } from 'node:worker_threads';
 import type { KeyMaterial } from '../auth/key-material.js';
 import type { ActivityBatch, ActivityPage } from '../broker/activity-feed.js';
 import type { StreamState } from '../broker/directory.js';
@@ -33,6 +34,8 @@ export interface EdgeSetup {
   readonly tallySeed: string;
   /** Null: nobody has to authenticate. */
   readonly keys: KeyMaterial | null;
+  /** The line to the front of the MCP servers; null: there are none. */
+  readonly mcp: MessagePort | null;
 }
 
 /** Questions of an edge, and what the answer to each is. */

@@ -20,6 +20,7 @@ import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { KeySource } from './key-source.js';
+import { McpThread } from './mcp-thread.js';
 import { claimPort } from './port-claim.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import type { AskEdges } from './stream-reports.js';
@@ -115,9 +116,11 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     clearInterval(sweeping);
     keySource?.close();
     await Promise.all(threads.map((thread) => thread.stop()));
+    await mcp?.stop();
     await durability?.close();
     claim.release();
   };
+  let mcp: McpThread | null = null;
   let closed: Promise<void> | null = null;
   // Who asks for it again waits for the same end: the process goes next.
   const stop = (): Promise<void> => {
@@ -126,12 +129,12 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   };
   try {
     await durability?.restore(directory, named);
+    const logStatus = durability?.status ?? null;
+    const shared = { config, logStatus, clockOrigin: origin, ...buffers };
+    if (config.mcp.length > 0) mcp = new McpThread(shared, coordinator);
     for (let edge = 0; edge < config.threads; edge++) {
-      const logStatus = durability?.status ?? null;
       const keys = keySource?.keys ?? null;
-      threads.push(
-        new EdgeThread({ edge, config, logStatus, keys, clockOrigin: origin, ...buffers }, coordinator),
-      );
+      threads.push(new EdgeThread({ ...shared, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
     }
     if (config.port === 0) {
       // While a log was loaded, a port that was free may have been given to another program.
@@ -149,7 +152,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await keySource?.reload();
     for (const thread of threads) thread.renewCertificate();
   };
-  const parts = [...threads, ...(durability === null ? [] : [durability])];
+  const parts = [...threads, durability, mcp].filter((part) => part !== null);
   return {
     port: claim.port,
     failed: Promise.race(parts.map((part) => part.failed)),

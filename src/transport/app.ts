@@ -6,12 +6,14 @@ import type { HttpRequest, HttpResponse, TemplatedApp } from 'uWebSockets.js';
 import type { Right } from '../core/grant.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
+import { readMount } from '../mcp/mount.js';
 import type { PageFormat } from '../wire/page.js';
 import { negotiate } from './accept.js';
 import type { Handler } from './access.js';
 import { admit, countConnection } from './admission.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
+import { checkOrigin, handleMcp, mountName } from './mcp.js';
 import { subscribeToMany } from './multi-subscribe.js';
 import { acknowledge, forget } from './named-subscriber.js';
 import { readPage } from './page.js';
@@ -119,10 +121,27 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   readable('/', (options) =>
     route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE), options),
   );
+  for (const [mount, text] of edge.config.mcp.entries()) addMcp(app, edge, mount, readMount(text).path);
   app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
   app.any('/*', route(refusePath, { mayBeHead: true }));
 
   app.filter((res, change) => countConnection(edge, res, change as number));
+}
+
+/** The path of an MCP server, which is called as one publishes to it. */
+function addMcp(app: TemplatedApp, edge: EdgeServices, mount: number, path: string): void {
+  const call: Handler = (exchange, _name, req) => handleMcp(exchange, req, mount);
+  const handle = (res: HttpResponse, req: HttpRequest): void => {
+    const exchange = new Exchange(edge, res, req);
+    void exchange.run(() => {
+      checkOrigin(exchange, req);
+      admit(edge);
+      return edge.access.guard(exchange, req, 'publish', mountName(path), call);
+    });
+  };
+  app.post(path, handle);
+  app.get(path, handle);
+  app.del(path, handle);
 }
 
 /**
@@ -176,11 +195,12 @@ async function showMetrics(exchange: Exchange): Promise<void> {
   exchange.send(200, { 'Content-Type': contentType }, text);
 }
 
-function refusePath(_exchange: Exchange, req: HttpRequest): void {
+function refusePath(exchange: Exchange, req: HttpRequest): void {
   const path = req.getUrl();
-  const known = METHODS.find(([pattern]) => pattern.test(path));
-  if (known === undefined) throw new RequestError('not_found');
-  throw new RequestError('method_not_allowed', undefined, {}, { Allow: `${known[1]}, OPTIONS` });
+  const isMcp = exchange.edge.config.mcp.some((mount) => readMount(mount).path === path);
+  const methods = isMcp ? 'GET, POST, DELETE' : METHODS.find(([pattern]) => pattern.test(path))?.[1];
+  if (methods === undefined) throw new RequestError('not_found');
+  throw new RequestError('method_not_allowed', undefined, {}, { Allow: `${methods}, OPTIONS` });
 }
 
 function streamName(req: HttpRequest): string {

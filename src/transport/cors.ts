@@ -6,11 +6,12 @@ import type { HttpResponse } from 'uWebSockets.js';
 
 const EXPOSED =
   'Gapless-Cursor, Gapless-Epoch, Gapless-Floor, Gapless-Head, Gapless-Closed, Gapless-Next, ' +
-  'Gapless-Duplicate, Gapless-Up-To-Date, Gapless-Request, Retry-After';
+  'Gapless-Duplicate, Gapless-Up-To-Date, Gapless-Request, Retry-After, Mcp-Session-Id';
 const METHODS = 'GET, HEAD, POST, PUT, DELETE';
 const HEADERS =
   'Content-Type, Accept, Authorization, Last-Event-ID, Cache-Control, Gapless-Event, Gapless-If-Head, ' +
-  'Producer-Id, Producer-Epoch, Producer-Seq, Idempotency-Key';
+  'Producer-Id, Producer-Epoch, Producer-Seq, Idempotency-Key, Mcp-Session-Id, MCP-Protocol-Version';
+const LOOPBACK_ORIGIN = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/;
 const PREFLIGHT_SECONDS = '600';
 
 export class Cors {
@@ -38,6 +39,14 @@ export class Cors {
    */
   mayConnect(origin: string, host: string): boolean {
     return origin === '' || this.#allows(origin) || origin.replace(/^https?:\/\//, '') === host;
+  }
+
+  /**
+   * Whether a page may call an MCP server: from an origin on the list, or from this machine. Not from the name that it
+   * has called this server by: a name that somebody else holds may have been made to point here.
+   */
+  mayCall(origin: string): boolean {
+    return origin === '' || this.#allows(origin) || LOOPBACK_ORIGIN.test(origin);
   }
 
   /** Answers a preflight. */

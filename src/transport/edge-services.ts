@@ -20,6 +20,7 @@ import type { Activity } from './activity.js';
 import type { ClientAddress } from './client-address.js';
 import type { Cors } from './cors.js';
 import type { Limits } from './limits.js';
+import type { McpReaders } from './mcp-readers.js';
 import type { RefusalLog } from './refusal-log.js';
 import type { Sessions } from './sessions.js';
 
@@ -65,6 +66,8 @@ export interface EdgeServices {
   readonly counters: Counters;
   readonly access: Access;
   readonly sessions: Sessions;
+  /** Null: no MCP servers. */
+  readonly mcp: McpReaders | null;
   readonly limits: Limits;
   readonly refusals: RefusalLog;
   readonly activity: Activity;

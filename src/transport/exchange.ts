@@ -14,6 +14,7 @@ import { HeldBody, readBody } from './request-body.js';
 const STATUS_TEXT: Readonly<Record<number, string>> = {
   200: '200 OK',
   201: '201 Created',
+  202: '202 Accepted',
   204: '204 No Content',
   400: '400 Bad Request',
   401: '401 Unauthorized',
@@ -29,6 +30,7 @@ const STATUS_TEXT: Readonly<Record<number, string>> = {
   429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   501: '501 Not Implemented',
+  502: '502 Bad Gateway',
   503: '503 Service Unavailable',
   507: '507 Insufficient Storage',
 };

@@ -5,7 +5,7 @@
 
 import type { HttpRequest } from 'uWebSockets.js';
 
-export type RequestView = Pick<HttpRequest, 'getHeader' | 'getUrl' | 'getMethod'> & {
+export type RequestView = Pick<HttpRequest, 'getHeader' | 'getUrl' | 'getMethod' | 'forEach'> & {
   getParameter(index: number): string;
   getQuery(): string | undefined;
 };
@@ -21,6 +21,7 @@ export function keepRequest(req: HttpRequest): RequestView {
   const parameters = [req.getParameter(0), req.getParameter(1)];
   return {
     getHeader: (name) => headers.get(name as string) ?? '',
+    forEach: (take) => headers.forEach((value, name) => take(name, value)),
     getUrl: () => url,
     getMethod: () => method,
     getQuery: () => query,

@@ -32,8 +32,11 @@ export class SseSink implements Sink {
   #open = true;
   /** Registered on the first stall: most connections never have one. */
   #watchesWritable = false;
+  readonly #endingFrame: (ending: Ending) => string;
 
-  constructor(res: HttpResponse, edge: EdgeServices) {
+  /** @param lastFrame what is written before the end; empty: nothing. */
+  constructor(res: HttpResponse, edge: EdgeServices, lastFrame: (ending: Ending) => string = endingFrame) {
+    this.#endingFrame = lastFrame;
     this.#res = res;
     this.#edge = edge;
     edge.counters.add(Counter.connectionsInUse, 1);
@@ -67,7 +70,7 @@ export class SseSink implements Sink {
     this.#leave();
     // Two steps: asked to close as well, the library would put a header into the middle of the chunked body.
     this.#res.cork(() => {
-      const last = endingFrame(ending);
+      const last = this.#endingFrame(ending);
       // An empty chunk would be the last one.
       if (last !== '') this.#res.write(last);
       this.#res.end();

@@ -150,7 +150,15 @@ export class Machine {
     }
     setInterval(() => directory.sweep(), SWEEP_MS);
     for (let edge = 0; edge < options.edges; edge++) {
-      this.#startEdge(main, coordinator, { edge, config, logStatus, keys: null, clockOrigin: 0, ...buffers });
+      this.#startEdge(main, coordinator, {
+        edge,
+        config,
+        logStatus,
+        keys: null,
+        mcp: null,
+        clockOrigin: 0,
+        ...buffers,
+      });
     }
   }
 
@@ -172,6 +180,7 @@ export class Machine {
       const services = assembleEdge({
         setup,
         link,
+        mcp: null,
         log: silent,
         now: Date.now,
         random: Math.random,

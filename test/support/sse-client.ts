@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { seqOf } from './cursor.js';
 import { withDeadline } from './deadline.js';
-import { encodeRequest, HttpResponse } from './http.js';
+import { encodeRequest, type HttpRequest, HttpResponse } from './http.js';
 import { HttpResponseParser, type ResponseHead } from './http-response-parser.js';
 import { type SseEvent, SseParser } from './sse-parser.js';
 
@@ -16,6 +16,8 @@ export interface SubscribeOptions {
   /** More of the query, such as `types=a,b`. */
   query?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
+  /** Sent in place of the request for the stream. */
+  request?: HttpRequest | undefined;
   /** Break the connection when exactly so many bytes have come; what came after them was never seen. */
   cutAfterBytes?: number | undefined;
   /** Called after each event is recorded. A cut there takes effect before the next event, a stall before the next chunk. */
@@ -93,7 +95,7 @@ export class SseSubscription {
 
     const socket = connect({ host: '127.0.0.1', port, noDelay: true });
     const subscription = new SseSubscription(socket, options);
-    socket.write(encodeRequest({ path, headers }));
+    socket.write(encodeRequest(options.request ?? { path, headers }));
     await subscription.until(
       `the head of a subscription to ${stream}`,
       () => subscription.head !== undefined || subscription.ending === 'broken',

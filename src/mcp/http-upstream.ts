@@ -1,0 +1,320 @@
+/**
+ * A server that speaks Streamable HTTP, as one session uses it (MCP 2025-11-25, Transports). The front is its client, and
+ * an honest one: it takes up event streams again that the server lets go of, and begins a new session with a server that
+ * has forgotten the old one.
+ */
+
+import type { IncomingMessage } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SseDecoder } from '../client/sse-decoder.js';
+import { type HttpTarget, readEvents, readText } from './http-request.js';
+import { type RpcMessage, readMessages } from './json-rpc.js';
+import {
+  type ForwardedHeaders,
+  type MessageSink,
+  type Reply,
+  type Upstream,
+  UpstreamError,
+  type UpstreamReason,
+} from './upstream.js';
+
+/** Failed attempts in a row, to take up a stream, after which its call is given up. */
+const RESUMES_MAX = 5;
+/** What may be otherwise at the next attempt. */
+const MAY_PASS: ReadonlySet<UpstreamReason> = new Set(['unreachable', 'broken']);
+/** When the server does not say; as in its clients. */
+const RESUME_MS = 1000;
+/** The longest pause that a server may ask for, and between attempts to listen. */
+const PAUSE_MS_MAX = 30_000;
+
+/** How long a server may keep a stream open after its last answer. */
+const LINGER_MS = 1000;
+
+const ACCEPT = 'application/json, text/event-stream';
+/** Headers of an answer that clients need: how to authorize, and when to come back. */
+const TOLD_HEADERS = ['www-authenticate', 'retry-after'];
+
+export interface HttpUpstreamOptions {
+  readonly target: HttpTarget;
+  readonly messageBytesMax: number;
+  /** The server took up a session anew that it had forgotten. */
+  readonly renewed: () => void;
+}
+
+export class HttpUpstream implements Upstream {
+  readonly #options: HttpUpstreamOptions;
+  readonly #ending = new AbortController();
+  /** The server's name for the session; null: it has none. */
+  #sessionId: string | null = null;
+  #revision: string | null = null;
+  /** What began the session, to begin it again. */
+  #beginning: { body: Uint8Array; headers: ForwardedHeaders } | null = null;
+  #renewing: Promise<void> | null = null;
+
+  constructor(options: HttpUpstreamOptions) {
+    this.#options = options;
+  }
+
+  async initialize(
+    body: Uint8Array,
+    headers: ForwardedHeaders,
+    before: MessageSink,
+  ): Promise<RpcMessage | Reply> {
+    const response = await this.#request('POST', headers, body);
+    if (!isSuccess(response)) return this.#toReply(response);
+    const answer = await this.#firstAnswer(response, before);
+    this.#sessionId = headerOf(response, 'mcp-session-id');
+    const { protocolVersion } = (answer.value ?? {}) as { protocolVersion?: unknown };
+    this.#revision = typeof protocolVersion === 'string' ? protocolVersion : null;
+    this.#beginning = { body, headers };
+    return answer;
+  }
+
+  call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void {
+    void this.#call(body, headers, sink).catch((error: unknown) => {
+      if (!(error instanceof UpstreamError)) throw error;
+      sink.fail(error.toRpcError());
+    });
+  }
+
+  async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
+    return this.#toReply(await this.#requestInSession('POST', headers, body));
+  }
+
+  listen(headers: ForwardedHeaders, sink: MessageSink): void {
+    void this.#listen(headers, sink).catch((error: unknown) => {
+      if (!(error instanceof UpstreamError)) throw error;
+    });
+  }
+
+  end(): void {
+    this.#ending.abort();
+    if (this.#sessionId === null) return;
+    // Nobody is there to be told what comes of it.
+    const headers = this.#withSession(this.#beginning?.headers ?? {});
+    this.#options.target.request('DELETE', headers, null).then(
+      (response) => response.resume(),
+      () => undefined,
+    );
+  }
+
+  async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    const response = await this.#requestInSession('POST', headers, body);
+    if (!isSuccess(response)) return this.#readRefusal(response, sink);
+    let resumable = await this.#readAnswer(response, sink);
+    for (let failures = 0; !sink.isClosed; ) {
+      if (resumable === null || failures === RESUMES_MAX) throw new UpstreamError('broken');
+      const before: Resumable = resumable;
+      await this.#pause(before.retryMs);
+      resumable = await this.#resume(before, headers, sink);
+      failures = resumable.lastId === before.lastId ? failures + 1 : 0;
+    }
+  }
+
+  /** Takes an event stream up where it broke. @returns where it is now. */
+  async #resume(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<Resumable> {
+    const resuming = this.#withSession({ ...headers, 'Last-Event-ID': from.lastId });
+    try {
+      const response = await this.#request('GET', resuming, null);
+      if (isSuccess(response) && isEventStream(response)) {
+        return (await this.#readAnswer(response, sink)) ?? from;
+      }
+      response.destroy();
+      throw new UpstreamError('refused', response.statusCode);
+    } catch (error) {
+      // Perhaps it is starting again.
+      if (error instanceof UpstreamError && MAY_PASS.has(error.reason)) return from;
+      throw error;
+    }
+  }
+
+  /** The answer to a request that has one, as soon as it is there. */
+  #firstAnswer(response: IncomingMessage, before: MessageSink): Promise<RpcMessage> {
+    return new Promise((resolve, reject) => {
+      let isClosed = false;
+      const sink: MessageSink = {
+        get isClosed() {
+          return isClosed;
+        },
+        push(message) {
+          if (message.kind !== 'response') return before.push(message);
+          isClosed = true;
+          resolve(message);
+        },
+        fail: () => undefined,
+      };
+      this.#readAnswer(response, sink).then(() => reject(new UpstreamError('rubbish')), reject);
+    });
+  }
+
+  async #listen(headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    let last: Resumable = { lastId: '', retryMs: RESUME_MS };
+    for (let failures = 0; !sink.isClosed; ) {
+      const before = last;
+      try {
+        const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
+        const response = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
+        if (isSuccess(response) && isEventStream(response)) {
+          failures = 0;
+          last = (await this.#readAnswer(response, sink)) ?? before;
+        } else {
+          response.destroy();
+          // It offers no such stream.
+          if (response.statusCode === 405) return;
+          // What it does not know any more cannot be resumed, but listened to from now on.
+          last = { ...before, lastId: '' };
+          failures++;
+        }
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || this.#ending.signal.aborted) throw error;
+        failures++;
+      }
+      await this.#pause(Math.max(last.retryMs, RESUME_MS * (2 ** Math.min(failures, 5) - 1)));
+    }
+  }
+
+  /**
+   * Gives the messages of an answer to the sink, in their order.
+   * @returns where to take it up again if it ended or broke too soon; null: nowhere.
+   * @throws {UpstreamError}
+   */
+  async #readAnswer(response: IncomingMessage, sink: MessageSink): Promise<Resumable | null> {
+    if (!isEventStream(response)) {
+      await this.#pushAll(await readText(response, this.#options.messageBytesMax), sink);
+      if (!sink.isClosed) throw new UpstreamError('rubbish');
+      return null;
+    }
+    const decoder = new SseDecoder();
+    let lastId = '';
+    let lingering: NodeJS.Timeout | undefined;
+    try {
+      for await (const { id, type, data } of readEvents(response, decoder, this.#options.messageBytesMax)) {
+        if (id !== null) lastId = id;
+        if (data === null || data === '' || (type !== '' && type !== 'message')) continue;
+        const room = this.#pushAll(data, sink);
+        if (room !== undefined) await room;
+        if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
+      }
+    } catch (error) {
+      const isResumable = error instanceof UpstreamError && error.reason === 'broken' && lastId !== '';
+      if (!isResumable && !sink.isClosed) throw error;
+    } finally {
+      clearTimeout(lingering);
+    }
+    return lastId === '' ? null : { lastId, retryMs: decoder.retryMs ?? RESUME_MS };
+  }
+
+  /** @throws {UpstreamError} `rubbish` */
+  #pushAll(text: string, sink: MessageSink): Promise<void> | void {
+    const messages = readMessages(text);
+    if (messages === null) throw new UpstreamError('rubbish');
+    let room: Promise<void> | undefined;
+    for (const message of messages) room = sink.push(message) ?? room;
+    return room;
+  }
+
+  /** An HTTP error: what it says goes to the client, where it is an answer to the call. */
+  async #readRefusal(response: IncomingMessage, sink: MessageSink): Promise<void> {
+    const messages = readMessages(await readText(response, this.#options.messageBytesMax).catch(() => ''));
+    for (const message of messages ?? []) if (message.kind === 'response') void sink.push(message);
+    if (!sink.isClosed) throw new UpstreamError('refused', response.statusCode);
+  }
+
+  async #toReply(response: IncomingMessage): Promise<Reply> {
+    const headers: Record<string, string> = {};
+    for (const name of [...TOLD_HEADERS, 'content-type']) {
+      const value = headerOf(response, name);
+      if (value !== null) headers[name] = value;
+    }
+    const body = await readText(response, this.#options.messageBytesMax);
+    return { status: response.statusCode ?? 502, headers, body };
+  }
+
+  /** A request; if the server has forgotten the session, once more in a new one: what it refused so it has not carried out. */
+  async #requestInSession(
+    method: 'POST' | 'GET',
+    headers: ForwardedHeaders,
+    body: Uint8Array | null,
+  ): Promise<IncomingMessage> {
+    const sessionId = this.#sessionId;
+    const response = await this.#request(method, this.#withSession(headers), body);
+    if (response.statusCode !== 404 || sessionId === null) return response;
+    response.destroy();
+    await this.#renew(sessionId);
+    const { 'Last-Event-ID': _, ...fresh } = headers;
+    return this.#request(method, this.#withSession(fresh), body);
+  }
+
+  async #request(
+    method: 'POST' | 'GET',
+    headers: ForwardedHeaders,
+    body: Uint8Array | null,
+  ): Promise<IncomingMessage> {
+    const media: Record<string, string> =
+      body === null
+        ? { Accept: 'text/event-stream' }
+        : { Accept: ACCEPT, 'Content-Type': 'application/json' };
+    return this.#options.target.request(method, { ...headers, ...media }, body, this.#ending.signal);
+  }
+
+  #withSession(headers: ForwardedHeaders): ForwardedHeaders {
+    return {
+      ...headers,
+      ...(this.#revision === null ? {} : { 'MCP-Protocol-Version': this.#revision }),
+      ...(this.#sessionId === null ? {} : { 'Mcp-Session-Id': this.#sessionId }),
+    };
+  }
+
+  /** Begins the session anew, once for all who found that it was forgotten. */
+  #renew(forgotten: string): Promise<void> {
+    if (this.#renewing === null && this.#sessionId !== forgotten) return Promise.resolve();
+    this.#renewing ??= this.#beginAgain(forgotten).finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  async #beginAgain(forgotten: string): Promise<void> {
+    const { body, headers } = this.#beginning as { body: Uint8Array; headers: ForwardedHeaders };
+    this.#sessionId = null;
+    this.#revision = null;
+    const answer = await this.initialize(body, headers, NOWHERE).catch((error: unknown) => {
+      this.#sessionId = forgotten;
+      throw error;
+    });
+    if ('status' in answer) {
+      this.#sessionId = forgotten;
+      throw new UpstreamError('session_lost', answer.status);
+    }
+    await this.#toReply(await this.#request('POST', this.#withSession(headers), INITIALIZED));
+    this.#options.renewed();
+  }
+
+  #pause(ms: number): Promise<void> {
+    return sleep(Math.min(ms, PAUSE_MS_MAX), undefined, { signal: this.#ending.signal }).catch(() => {
+      throw new UpstreamError('broken');
+    });
+  }
+}
+
+const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+const NOWHERE: MessageSink = { isClosed: false, push: () => undefined, fail: () => undefined };
+
+/** Where an event stream can be taken up again. */
+interface Resumable {
+  readonly lastId: string;
+  readonly retryMs: number;
+}
+
+function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
+  return statusCode >= 200 && statusCode < 300;
+}
+
+function isEventStream(response: IncomingMessage): boolean {
+  return headerOf(response, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true;
+}
+
+function headerOf({ headers }: IncomingMessage, name: string): string | null {
+  const value = headers[name];
+  return typeof value === 'string' && value !== '' ? value : null;
+}

@@ -1,0 +1,73 @@
+/**
+ * What the edges and the thread of the MCP front say to each other: requests of clients and what becomes of them. The
+ * messages of MCP themselves go through streams.
+ */
+
+import type { StreamRef } from '../broker/edge-stream.js';
+
+/** A request as an edge hands it on: its form is right, its `Origin` allowed, its sender known. */
+export interface ClientRequest {
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  /** Which of the servers: an index into the setting `mcp`. */
+  readonly mount: number;
+  /** Who sent it; empty where nobody authenticates. */
+  readonly principal: string;
+  /** `Mcp-Session-Id`, `MCP-Protocol-Version` and `Last-Event-ID`; empty where there is none. */
+  readonly session: string;
+  readonly revision: string;
+  readonly lastEventId: string;
+  /** Headers that the server behind gets to see. */
+  readonly forwarded: Readonly<Record<string, string>>;
+  /** Of a POST. */
+  readonly body: Uint8Array | null;
+  /** The edge's name for the connection, should it become a reader; no two edges have the same. */
+  readonly reader: number;
+}
+
+/** A whole answer. */
+export interface WholeAnswer {
+  readonly verdict: 'answer';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Whose messages a reader gets, and how. */
+export interface ReaderOf {
+  readonly session: string;
+  /** See event-id.ts. */
+  readonly prefix: string;
+  /** Ids of the calls that the stream answers, as JSON; none for the session's own stream. */
+  readonly calls: readonly string[];
+  /** Whether the client knows ids without a message. */
+  readonly primes: boolean;
+}
+
+/** A stream to read after a seq. */
+export interface FollowStream extends ReaderOf {
+  readonly verdict: 'follow';
+  readonly stream: StreamRef;
+  /** Null: what the client had is not known any more, so that it has missed messages. Of the session's own stream only. */
+  readonly afterSeq: number | null;
+  /** Messages for a reader of the session's own stream that has missed some: what it had better ask for again. */
+  readonly notices: readonly string[];
+}
+
+/** What the client asks to resume is gone, and the calls it was about are answered so. */
+export interface LostStream extends ReaderOf {
+  readonly verdict: 'lost';
+}
+
+export type Verdict = WholeAnswer | FollowStream | LostStream;
+
+/** From an edge. */
+export type FromEdge =
+  | { readonly kind: 'request'; readonly id: number; readonly request: ClientRequest }
+  /** The reader is off its stream, and nothing more is written to it. `deliveredSeq`: newest that has left the process. */
+  | { readonly kind: 'left'; readonly reader: number; readonly deliveredSeq: number };
+
+/** To an edge. */
+export type ToEdge =
+  | { readonly kind: 'verdict'; readonly id: number; readonly verdict: Verdict }
+  /** Another connection reads the stream from now on. Answered by `left`, in any case. */
+  | { readonly kind: 'end'; readonly reader: number };

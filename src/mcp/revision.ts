@@ -1,0 +1,27 @@
+/**
+ * Revisions of MCP, by their dates, and what differs between them on the wire (contract 12.2).
+ */
+
+/** Those whose streams can be resumed, and the two before there was anything to resume, which some servers still settle on. */
+const RESUMABLE: ReadonlySet<string> = new Set([
+  '2024-10-07',
+  '2024-11-05',
+  '2025-03-26',
+  '2025-06-18',
+  '2025-11-25',
+]);
+
+/** What a client speaks that does not say (MCP 2025-11-25, Transports, "Protocol Version Header"). */
+export const ASSUMED_REVISION = '2025-03-26';
+
+/** The first that knows events without a message: older clients take their empty data for a broken one. */
+const FIRST_WITH_PRIMING = '2025-11-25';
+
+export function isResumableRevision(revision: string): boolean {
+  return RESUMABLE.has(revision);
+}
+
+/** Whether a client of this revision is sent ids without a message, and told when to come back. */
+export function takesPriming(revision: string): boolean {
+  return revision >= FIRST_WITH_PRIMING;
+}

@@ -1,0 +1,77 @@
+/**
+ * The server behind the front, as one session sees it.
+ */
+
+import type { RpcError, RpcMessage } from './json-rpc.js';
+import { UPSTREAM_FAILED } from './json-rpc.js';
+
+/** Where messages of the server go. */
+export interface MessageSink {
+  /** Whether nothing is taken any more: all that was waited for has come. */
+  readonly isClosed: boolean;
+  /** @returns a promise where there is no room: nothing more is pushed until it resolves. */
+  push(message: RpcMessage): Promise<void> | void;
+  /** The server will not say what was waited for. */
+  fail(error: RpcError): void;
+}
+
+/** What the server answered to what it answers in one piece. */
+export interface Reply {
+  readonly status: number;
+  /** Headers that the client should see as well. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type ForwardedHeaders = Readonly<Record<string, string>>;
+
+export interface Upstream {
+  /**
+   * Begins the session. What the server says before its answer goes to `before`.
+   * @returns its answer: a message, or what it said instead.
+   * @throws {UpstreamError}
+   */
+  initialize(body: Uint8Array, headers: ForwardedHeaders, before: MessageSink): Promise<RpcMessage | Reply>;
+  /** Sends requests; what comes of them goes to the sink, and be it an error. */
+  call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void;
+  /** Sends what is not answered by messages. @throws {UpstreamError} */
+  send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply>;
+  /** Has messages that belong to no call go to the sink from now on. Once. */
+  listen(headers: ForwardedHeaders, sink: MessageSink): void;
+  /** The session is over. */
+  end(): void;
+}
+
+export type UpstreamReason =
+  /** No connection, or it broke before there was an answer. */
+  | 'unreachable'
+  /** The connection broke in the midst of an answer. */
+  | 'broken'
+  /** Nothing came for longer than `mcpSilenceMs`. */
+  | 'silent'
+  /** An HTTP status that is an error. */
+  | 'refused'
+  /** What came is no message of MCP, or not what was asked for. */
+  | 'rubbish'
+  | 'message_too_large'
+  /** The server does not know the session any more, and did not take it up again. */
+  | 'session_lost';
+
+/** The server failed. */
+export class UpstreamError extends Error {
+  readonly reason: UpstreamReason;
+  /** The HTTP status, where it was that. */
+  readonly status: number | undefined;
+
+  constructor(reason: UpstreamReason, status?: number) {
+    super(`the MCP server failed: ${reason}${status === undefined ? '' : ` (HTTP ${status})`}`);
+    this.reason = reason;
+    this.status = status;
+  }
+
+  /** As it is told to the client. */
+  toRpcError(): RpcError {
+    const { reason, status, message } = this;
+    return { code: UPSTREAM_FAILED, message, data: status === undefined ? { reason } : { reason, status } };
+  }
+}

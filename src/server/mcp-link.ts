@@ -1,0 +1,57 @@
+/**
+ * An edge's line to the front of the MCP servers.
+ */
+
+import type { ClientRequest, FromEdge, ToEdge, Verdict } from '../mcp/messages.js';
+import type { McpFront } from '../transport/mcp-front.js';
+
+/** The edge's end of the line. */
+export interface McpPort {
+  postMessage(message: FromEdge, transfer?: readonly ArrayBuffer[]): void;
+  on(event: 'message', listener: (message: ToEdge) => void): unknown;
+}
+
+/** Names of readers are counts that the edges share out among them. */
+const EDGES_MAX = 32;
+
+export class McpLink implements McpFront {
+  readonly #port: McpPort;
+  readonly #edge: number;
+  /** Bounded by the connections: each has at most one request open. */
+  readonly #pending = new Map<number, (verdict: Verdict) => void>();
+  #lastId = 0;
+  #lastReader = 0;
+  #endReader: (reader: number) => void = () => undefined;
+
+  constructor(port: McpPort, edge: number) {
+    this.#port = port;
+    this.#edge = edge;
+    port.on('message', (message) => this.#received(message));
+  }
+
+  newReader(): number {
+    return ++this.#lastReader * EDGES_MAX + this.#edge;
+  }
+
+  ask(request: ClientRequest): Promise<Verdict> {
+    const id = ++this.#lastId;
+    return new Promise((resolve) => {
+      this.#pending.set(id, resolve);
+      this.#port.postMessage({ kind: 'request', id, request });
+    });
+  }
+
+  left(reader: number, deliveredSeq: number): void {
+    this.#port.postMessage({ kind: 'left', reader, deliveredSeq });
+  }
+
+  onEnd(endReader: (reader: number) => void): void {
+    this.#endReader = endReader;
+  }
+
+  #received(message: ToEdge): void {
+    if (message.kind === 'end') return this.#endReader(message.reader);
+    this.#pending.get(message.id)?.(message.verdict);
+    this.#pending.delete(message.id);
+  }
+}

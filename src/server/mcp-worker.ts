@@ -1,0 +1,92 @@
+/**
+ * The thread of the MCP front: its parts with real connections to the servers, and the clock that drives it.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { assert } from '../assert.js';
+import { createLogger } from '../log.js';
+import { EventIds } from '../mcp/event-id.js';
+import { Front } from '../mcp/front.js';
+import { HttpTarget } from '../mcp/http-request.js';
+import { HttpUpstream } from '../mcp/http-upstream.js';
+import type { FromEdge, ToEdge } from '../mcp/messages.js';
+import { readMount } from '../mcp/mount.js';
+import { EdgeLink } from './edge-link.js';
+import { BrokerStreams } from './mcp-broker-streams.js';
+import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
+import { SteadyClock } from './steady-clock.js';
+
+const SECRET_BYTES = 32;
+const SESSION_ID_BYTES = 18;
+const SWEEP_MS = 500;
+/** As McpLink shares out the names of readers. */
+const EDGES_MAX = 32;
+
+assert(parentPort !== null, 'the MCP front runs in a thread of its own');
+const port = parentPort;
+const setup = workerData as McpSetup;
+const { config } = setup;
+const log = createLogger({ level: config.logLevel, thread: 'mcp' });
+const clock = new SteadyClock(setup.clockOrigin);
+const link = new EdgeLink({ postMessage: (message) => port.postMessage(message) });
+const targets = config.mcp.map((mount) => new HttpTarget(readMount(mount).url, config.mcpSilenceMs));
+
+const front = new Front({
+  streams: new BrokerStreams({ setup, link, now: clock.now }),
+  ids: new EventIds(randomBytes(SECRET_BYTES)),
+  connect: (mount, session) =>
+    new HttpUpstream({
+      target: targets[mount] as HttpTarget,
+      messageBytesMax: config.bodyBytesMax,
+      renewed: () => {
+        log.info({ mount: config.mcp[mount], session: shown(session().id) }, 'session taken up anew');
+        session().forgetAnswers();
+      },
+    }),
+  endReader: (reader) => send(setup.edges[reader % EDGES_MAX] as MessagePort, { kind: 'end', reader }),
+  sessionsMax: config.mcpSessionsMax,
+  callsMax: config.mcpCallsMax,
+  sessionTtlMs: config.mcpSessionTtlMs,
+  newSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
+  now: clock.now,
+});
+
+for (const edge of setup.edges) {
+  edge.on('message', (message: FromEdge) => {
+    if (message.kind === 'left') return front.left(message.reader, message.deliveredSeq);
+    const { id, request } = message;
+    return void front.handle(request).then((verdict) => send(edge, { kind: 'verdict', id, verdict }));
+  });
+}
+const sweeping = setInterval(() => front.sweep(), SWEEP_MS);
+
+port.on('message', (command: McpCommand) => {
+  if (command.kind === 'answer') return link.answered(command);
+  return stop();
+});
+
+process.on('uncaughtException', (error) => {
+  log.fatal({ err: error }, 'the MCP front failed');
+  tell({ kind: 'failed', message: error.message, stack: error.stack });
+});
+
+function send(edge: MessagePort, message: ToEdge): void {
+  edge.postMessage(message);
+}
+
+function tell(message: McpMessage): void {
+  port.postMessage(message);
+}
+
+/** Whoever knows the id of a session can use it: log lines have its beginning only. */
+function shown(id: string): string {
+  return id.slice(0, 6);
+}
+
+function stop(): void {
+  clearInterval(sweeping);
+  for (const target of targets) target.close();
+  for (const edge of setup.edges) edge.close();
+  tell({ kind: 'stopped' });
+}

@@ -1,0 +1,144 @@
+/**
+ * A client of MCP gets into a stream of its session: where it begins, what it is sent before the first message, and how
+ * it ends (contract 12.3 to 12.5).
+ */
+
+import type { EdgeStream } from '../broker/edge-stream.js';
+import type { Ending } from '../broker/ending.js';
+import { classifyResume } from '../core/resume.js';
+import { eventId, settledId } from '../mcp/event-id.js';
+import { errorText, HISTORY_GONE } from '../mcp/json-rpc.js';
+import type { FollowStream, ReaderOf } from '../mcp/messages.js';
+import type { StreamPositions } from '../ring/lifecycle.js';
+import type { EdgeServices } from './edge-services.js';
+import type { Exchange, Headers } from './exchange.js';
+import { mcpRendering } from './mcp-rendering.js';
+import { retryMs } from './retry.js';
+import { SseSink } from './sse-sink.js';
+
+/** Marks of connections: 36^6 of them are enough that no client sees one twice in a row. */
+const MARKS = 36 ** 6;
+
+/**
+ * Interest first, then positions, then registration, all in this turn, so that no message falls between (I8).
+ * @returns whether the connection reads the stream now.
+ */
+export function followStream(exchange: Exchange, followed: FollowStream, reader: number): boolean {
+  if (exchange.done) return false;
+  const { broker } = exchange.edge;
+  const stream = broker.streams.adopt(followed.stream);
+  broker.expectReader(stream);
+  try {
+    const at = broker.positions(stream);
+    if (at !== null) return enter(exchange, { ...followed, stream, at, reader });
+    tellLost(exchange, followed);
+    return false;
+  } finally {
+    broker.releaseReader(stream);
+  }
+}
+
+/** A client that cannot be given what it missed is told so in a way that ends its calls, and asks no more. */
+export function tellLost(exchange: Exchange, lost: ReaderOf): void {
+  exchange.send(200, eventStreamHeaders(lost.session), lostFrames(lost));
+}
+
+interface Entering extends Omit<FollowStream, 'stream'> {
+  readonly stream: EdgeStream;
+  readonly at: StreamPositions;
+  readonly reader: number;
+}
+
+function enter(exchange: Exchange, entering: Entering): boolean {
+  const { stream, at, session } = entering;
+  const { edge } = exchange;
+  const afterSeq = beginAfter(entering);
+  if (afterSeq === null && entering.calls.length > 0) {
+    tellLost(exchange, entering);
+    return false;
+  }
+  const cursor = afterSeq ?? at.committed;
+  if (at.closed && cursor === at.committed) {
+    const headers = { Allow: 'POST, DELETE', 'Cache-Control': 'no-store' };
+    exchange.answer(405, headers, (res) => res.end());
+    return false;
+  }
+  edge.limits.admitSubscriber(exchange, at, cursor);
+  exchange.answer(200, eventStreamHeaders(session), (res) => {
+    const sink = new SseSink(res, edge, (ending) => lastFrames(entering, ending));
+    const rendering = mcpRendering(entering.prefix);
+    const subscription = edge.broker.subscribe(stream, { sink, cursor, rendering, tellUnavailable: true });
+    sink.attach(subscription);
+    edge.sessions.opened(subscription, exchange);
+    edge.mcp?.opened(entering.reader, subscription);
+    const notices = afterSeq === null ? entering.notices : [];
+    edge.broker.start(subscription, sink.write(firstFrames(edge, entering, cursor, notices)));
+  });
+  return true;
+}
+
+/** The seq to begin after (I2); null: what comes after it is gone. */
+function beginAfter({ afterSeq: seq, at }: Entering): number | null {
+  if (seq === null) return null;
+  const { outcome } = classifyResume({ epoch: at.epoch, seq }, at);
+  return outcome === 'refused' ? null : seq;
+}
+
+/**
+ * The head of an answer is not enough: clients wait for the first bytes. Whoever knows ids without a message gets a new
+ * one on each connection; the others a comment.
+ */
+function firstFrames(
+  edge: EdgeServices,
+  { prefix, primes }: ReaderOf,
+  cursor: number,
+  notices: readonly string[],
+): string {
+  const position = (): string => eventId(prefix, cursor, mark(edge));
+  const told = notices.map((notice) => messageFrame(position(), notice)).join('');
+  return (primes ? primingFrame(position(), retryMs(edge)) : ':\n\n') + told;
+}
+
+function lastFrames({ prefix, primes, calls }: Entering, ending: Ending): string {
+  switch (ending.kind) {
+    case 'unavailable':
+      // The session's own stream goes on elsewhere; a call does not.
+      return calls.length === 0 ? '' : lostFrames({ prefix, calls });
+    case 'drained':
+      return primes ? `retry: ${ending.retryMs}\n\n` : '';
+    default:
+      return '';
+  }
+}
+
+/** Each call is answered with an error of its own id: nothing else ends it in today's clients. */
+function lostFrames({ prefix, calls }: Pick<ReaderOf, 'prefix' | 'calls'>): string {
+  const error = {
+    code: HISTORY_GONE,
+    message: 'What came after the last event seen is not kept any more; the call may have been carried out',
+    data: { reason: 'history_gone' },
+  };
+  return calls.map((call) => messageFrame(settledId(prefix), errorText(call, error))).join('');
+}
+
+/** An id without a message, and when to come back. */
+function primingFrame(id: string, ms: number): string {
+  return `id: ${id}\nretry: ${ms}\ndata: \n\n`;
+}
+
+function messageFrame(id: string, message: string): string {
+  return `id: ${id}\nevent: message\ndata: ${message}\n\n`;
+}
+
+function mark({ random }: EdgeServices): string {
+  return Math.floor(random() * MARKS).toString(36);
+}
+
+function eventStreamHeaders(session: string): Headers {
+  return {
+    'Content-Type': 'text/event-stream',
+    'Cache-Control': 'no-store, no-transform',
+    'X-Accel-Buffering': 'no',
+    'Mcp-Session-Id': session,
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Frames of a stream as clients of MCP are given them: another id, and the type that MCP writes out (contract 12.3).
+ */
+
+import type { Rendered, Rendering } from '../broker/rendering.js';
+import { endOfFrame } from '../core/frame-scan.js';
+
+const LF = 0x0a;
+const DOT = 0x2e;
+const EVENT_LINE = Buffer.from('\nevent: message');
+
+/** @param prefix of the ids of this stream; see event-id.ts. */
+export function mcpRendering(prefix: string): Rendering {
+  const idStart = Buffer.from(`id: ${prefix}`);
+  return { key: `mcp:${prefix}`, filters: false, render: (frames) => render(frames, idStart) };
+}
+
+/** `id: <epoch>.<seq>\n…` becomes `id: <prefix>.<seq>\nevent: message\n…`. */
+function render(frames: Uint8Array, idStart: Uint8Array): Rendered {
+  const parts: Uint8Array[] = [];
+  let count = 0;
+  for (let at = 0; at < frames.length; ) {
+    const dot = frames.indexOf(DOT, at);
+    const lineEnd = frames.indexOf(LF, dot);
+    const end = endOfFrame(frames, at);
+    parts.push(idStart, frames.subarray(dot, lineEnd), EVENT_LINE, frames.subarray(lineEnd, end));
+    at = end;
+    count++;
+  }
+  return { frames: Buffer.concat(parts), count };
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { type HttpRequest, type HttpResponse, request } from './http.js';
+import type { JsonRpc } from './mcp-upstream.js';
+import { SseSubscription } from './sse-client.js';
+
+const ACCEPT = 'application/json, text/event-stream';
+
+export interface McpClientOptions {
+  path?: string;
+  /** The revision that it asks for. */
+  revision?: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/** A client of MCP that says exactly what the test wants, over raw sockets. */
+export class McpClient {
+  #lastId = 0;
+
+  private constructor(
+    readonly port: number,
+    readonly path: string,
+    readonly revision: string,
+    readonly session: string,
+    readonly extra: Readonly<Record<string, string>>,
+  ) {}
+
+  /** Begins a session. */
+  static async open(port: number, options: McpClientOptions = {}): Promise<McpClient> {
+    const { path = '/mcp', revision = '2025-11-25', headers = {} } = options;
+    const answer = await request(port, initializeRequest(options));
+    assert.equal(answer.status, 200, answer.text);
+    const session = answer.header('mcp-session-id');
+    assert.ok(session !== undefined, 'no session');
+    const client = new McpClient(port, path, revision, session, headers);
+    assert.equal((await client.notify('notifications/initialized')).status, 202);
+    return client;
+  }
+
+  get headers(): Record<string, string> {
+    return { 'Mcp-Session-Id': this.session, 'MCP-Protocol-Version': this.revision, ...this.extra };
+  }
+
+  newId(): number {
+    return ++this.#lastId;
+  }
+
+  /** Sends a message; the answer whole. */
+  post(message: unknown, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> {
+    return request(this.port, this.postRequest(message, headers));
+  }
+
+  notify(method: string, params: Record<string, unknown> = {}): Promise<HttpResponse> {
+    return this.post({ jsonrpc: '2.0', method, params });
+  }
+
+  /** Sends a request; the answer as it comes. */
+  call(
+    id: string | number,
+    method = 'tools/call',
+    params: Record<string, unknown> = {},
+  ): Promise<SseSubscription> {
+    return SseSubscription.open(this.port, 'a call', {
+      request: this.postRequest({ jsonrpc: '2.0', id, method, params }),
+      keepText: true,
+    });
+  }
+
+  /** GET, with or without `Last-Event-ID`; fails unless it is accepted. */
+  async read(lastEventId?: string): Promise<SseSubscription> {
+    return SseSubscription.open(this.port, 'a session', {
+      request: this.#getRequest(lastEventId),
+      keepText: true,
+    });
+  }
+
+  /** GET, when it is about the status. */
+  async get(lastEventId?: string, headers: Readonly<Record<string, string>> = {}): Promise<HttpResponse> {
+    const { headers: own, ...rest } = this.#getRequest(lastEventId);
+    return request(this.port, { ...rest, headers: { ...own, ...headers } });
+  }
+
+  delete(): Promise<HttpResponse> {
+    return request(this.port, { method: 'DELETE', path: this.path, headers: this.headers });
+  }
+
+  postRequest(message: unknown, headers: Readonly<Record<string, string>> = {}): HttpRequest {
+    return {
+      path: this.path,
+      headers: { ...this.headers, Accept: ACCEPT, 'Content-Type': 'application/json', ...headers },
+      body: JSON.stringify(message),
+    };
+  }
+
+  #getRequest(lastEventId?: string): HttpRequest {
+    const cursor = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId };
+    return { path: this.path, headers: { ...this.headers, Accept: 'text/event-stream', ...cursor } };
+  }
+}
+
+export function initializeRequest({
+  path = '/mcp',
+  revision = '2025-11-25',
+  headers = {},
+}: McpClientOptions): HttpRequest {
+  const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+  return {
+    path,
+    headers: { Accept: ACCEPT, 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 'init', method: 'initialize', params }),
+  };
+}
+
+/** The messages of a stream: what primes it is none. */
+export function messagesOf(stream: SseSubscription): JsonRpc[] {
+  return stream.events.filter(({ data }) => data !== '').map(({ data }) => JSON.parse(data) as JsonRpc);
+}
+
+/** The progress that a stream told of, in its order. */
+export function progressOf(stream: SseSubscription): unknown[] {
+  return messagesOf(stream)
+    .filter(({ method }) => method === 'notifications/progress')
+    .map(({ params }) => params?.progress);
+}
+
+/** Resolves when so many messages have come. */
+export async function untilMessages(stream: SseSubscription, count: number): Promise<JsonRpc[]> {
+  await stream.until(`${count} messages`, () => messagesOf(stream).length >= count);
+  return messagesOf(stream);
+}
