@@ -15,6 +15,8 @@ const FLAGS = '--port 0 --host 127.0.0.1 --memory 256MiB --log-level info'.split
 export interface BrokerProcess {
   readonly pid: number;
   readonly port: number;
+  /** A line for the head of each request; null where everybody may do everything. */
+  readonly authorization: string | null;
   /** Resident memory, in bytes. */
   rssBytes(): number;
   /** Rejects unless the broker says that the stream is gone. */
@@ -28,11 +30,14 @@ export interface BrokerProcess {
  * Starts `mainFile serve` (null: this checkout's build), pinned to `core` with all its threads unless that is
  * null, with more flags. Rejects, with the log's end in the message, if it does not say that it listens.
  */
-export async function startBroker(
-  mainFile: string | null,
-  core: number | null,
-  flags: readonly string[],
-): Promise<BrokerProcess> {
+export async function startBroker(options: {
+  mainFile: string | null;
+  core: number | null;
+  flags: readonly string[];
+  /** For a broker that takes only who has one. */
+  token: string | null;
+}): Promise<BrokerProcess> {
+  const { mainFile, core, flags, token } = options;
   const broker = [process.execPath, mainFile ?? THIS_BUILD, 'serve', ...FLAGS, ...flags];
   // taskset becomes the command that it runs, so the process id is the broker's.
   const [program = '', ...args] = core === null ? broker : ['taskset', '-c', String(core), ...broker];
@@ -47,8 +52,9 @@ export async function startBroker(
   return {
     pid,
     port,
+    authorization: token === null ? null : `Authorization: Bearer ${token}`,
     rssBytes: () => rssBytesIn(readFileSync(`/proc/${pid}/status`, 'utf8')),
-    deleteStream: (stream) => deleteStream(port, stream),
+    deleteStream: (stream) => deleteStream(port, stream, token),
     logTail: () => log.join('\n'),
     stop: () => stop(child),
   };
@@ -102,8 +108,9 @@ function rssBytesIn(status: string): number {
   return Number(kibibytes) * 1024;
 }
 
-async function deleteStream(port: number, stream: string): Promise<void> {
-  const answer = await fetch(`http://127.0.0.1:${port}/v1/streams/${stream}`, { method: 'DELETE' });
+async function deleteStream(port: number, stream: string, token: string | null): Promise<void> {
+  const headers: Record<string, string> = token === null ? {} : { Authorization: `Bearer ${token}` };
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/streams/${stream}`, { method: 'DELETE', headers });
   if (!answer.ok) throw new Error(`DELETE of stream ${stream}: ${answer.status} ${await answer.text()}`);
 }
 

@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BrokerProcess, startBroker } from './broker-process.js';
+import { makeCredential } from './credential.js';
 
 /** How a broker is set up for what is measured with it. */
 export interface BrokerSetup {
   readonly name: string;
   readonly isDurable?: boolean;
+  /** Everybody needs a token. */
+  readonly takesTokens?: boolean;
   /** Edges, 1 unless said. */
   readonly threads?: number;
   readonly flags?: readonly string[];
@@ -33,6 +36,8 @@ export const DURABLE_SMALL_RING: BrokerSetup = {
 /** Streams go when nobody uses them any more: a run leaves thousands behind. */
 export const SHORT_LIVED: BrokerSetup = { name: 'with short-lived streams', flags: ['--ttl-ms', '1s'] };
 
+export const WITH_TOKENS: BrokerSetup = { name: 'with tokens', takesTokens: true };
+
 export const TWO_EDGES: BrokerSetup = { name: 'with two edges', threads: 2 };
 
 export const FOUR_EDGES: BrokerSetup = { name: 'with four edges', threads: 4 };
@@ -58,9 +63,16 @@ export class Brokers {
   /** One that has served nobody yet; the caller stops it. */
   startFresh(setup: BrokerSetup): Promise<BrokerProcess> {
     const { mainFile, core } = this.#options;
-    const { isDurable = false, threads = 1, flags = [] } = setup;
+    const { isDurable = false, takesTokens = false, threads = 1, flags = [] } = setup;
     const data = isDurable ? ['--data-dir', this.#newDirectory()] : [];
-    return startBroker(mainFile, core, ['--threads', String(threads), ...flags, ...data]);
+    const credential = takesTokens ? makeCredential(this.#newDirectory(), Date.now()) : null;
+    const keys = credential === null ? [] : ['--jwt-keys-file', credential.keysFile];
+    return startBroker({
+      mainFile,
+      core,
+      flags: ['--threads', String(threads), ...flags, ...data, ...keys],
+      token: credential?.token ?? null,
+    });
   }
 
   /** The last lines that each of them logged. */

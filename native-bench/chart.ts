@@ -40,8 +40,8 @@ function bar({ name, unit, spread }: ScenarioResult, y: number, length: number):
 
 /** The baseline and what others do stand back. */
 function colorOf(name: string): string {
-  const isOther = ['send', 'nchan-', 'node-http-', 'better-sse-', 'redis-', 'nats-'].some((other) =>
-    name.startsWith(other),
+  const isOther = ['send', 'nchan-', 'node-http-', 'better-sse-', 'pushpin-', 'redis-', 'nats-'].some(
+    (other) => name.startsWith(other),
   );
   return isOther ? '#b8bec6' : '#2f6fb0';
 }

@@ -35,16 +35,22 @@ async function main(argv: readonly string[]): Promise<void> {
   if (result.scenarios.length > 0) process.stdout.write(formatTable(result));
 }
 
-function chooseScenarios({ only, peers, microOnly }: Command, isNative: boolean): readonly Scenario[] {
-  if (microOnly) return [];
-  if (peers && !isNative) throw new UsageError('--peers: needs the native load client');
-  const all = peers ? scenariosOfPeers() : isNative ? SCENARIOS : WITHOUT_COMPILER;
+function chooseScenarios(command: Command, isNative: boolean): readonly Scenario[] {
+  const { only } = command;
+  if (command.microOnly) return [];
+  const all = scenariosOf(command, isNative);
   const unknown = only.filter((name) => !all.some((scenario) => scenario.name === name));
   if (unknown.length > 0) {
     const names = all.map((scenario) => scenario.name).join(', ');
     throw new UsageError(`--only: ${unknown.join(', ')}, expected some of ${names}`);
   }
   return only.length === 0 ? all : all.filter((scenario) => only.includes(scenario.name));
+}
+
+function scenariosOf({ peers, all }: Command, isNative: boolean): readonly Scenario[] {
+  if (!isNative && (peers || all)) throw new UsageError('--peers, --all: need the native load client');
+  if (!isNative) return WITHOUT_COMPILER;
+  return [...(peers && !all ? [] : SCENARIOS), ...(peers || all ? scenariosOfPeers() : [])];
 }
 
 function scenariosOfPeers(): readonly Scenario[] {

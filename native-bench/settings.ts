@@ -14,7 +14,11 @@ export interface Settings {
   readonly idleSubscribers: number;
   /** Those who read slowly beside the subscribers of a fan-out. */
   readonly slowSubscribers: number;
+  /** What growth ends with. */
   readonly manyStreams: number;
+  readonly manySubscribers: number;
+  /** With a subscriber each, beside a peer. */
+  readonly peerStreams: number;
   readonly durablePublishers: number;
   readonly batchEvents: number;
   /** Those who replay a log side by side, and how far they are behind. */
@@ -38,6 +42,8 @@ export interface Command {
   readonly only: readonly string[];
   /** Beside what others offer, as far as it is installed, instead of the scenarios of ours. */
   readonly peers: boolean;
+  /** Both. */
+  readonly all: boolean;
   readonly microOnly: boolean;
   readonly jsonFile: string | null;
   readonly svgFile: string | null;
@@ -60,7 +66,9 @@ const FULL: Settings = {
   stormTimes: 5,
   idleSubscribers: 15_000,
   slowSubscribers: 50,
-  manyStreams: 5000,
+  manyStreams: 10_000,
+  manySubscribers: 10_000,
+  peerStreams: 5000,
   durablePublishers: 64,
   batchEvents: 100,
   replaySubscribers: 200,
@@ -88,6 +96,8 @@ const SMOKE: Settings = {
   idleSubscribers: 200,
   slowSubscribers: 5,
   manyStreams: 100,
+  manySubscribers: 100,
+  peerStreams: 50,
   durablePublishers: 8,
   replaySubscribers: 20,
   replayEvents: 3000,
@@ -107,6 +117,7 @@ export const USAGE = `usage: npm run bench [-- OPTION...]
   --seconds S      of each measurement
   --only A,B       only these scenarios
   --peers          measure side by side with what others offer, as far as it is installed
+  --all            that, and everything else
   --micro          only the micro suites: pieces of the hot path, without sockets
   --svg FILE       draw the rates as a chart
   --json FILE      write everything that was measured
@@ -133,6 +144,7 @@ export function parseCommand(argv: readonly string[]): Command {
     settings,
     only: values.only?.split(',') ?? [],
     peers: values.peers ?? false,
+    all: values.all ?? false,
     microOnly: values.micro ?? false,
     jsonFile: values.json ?? null,
     svgFile: values.svg ?? null,
@@ -154,6 +166,7 @@ function parseOptions(argv: readonly string[]) {
         seconds: { type: 'string' },
         only: { type: 'string' },
         peers: { type: 'boolean' },
+        all: { type: 'boolean' },
         micro: { type: 'boolean' },
         json: { type: 'string' },
         svg: { type: 'string' },

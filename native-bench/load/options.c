@@ -9,7 +9,7 @@
 
 struct options options = {
     .stream = "bench", .header = "", .body_before = "", .body_after = "", .cpu = -1, .sender_cpu = -1, .streams = 1,
-    .subscribers = 500, .publishers = 1, .events = 1000, .event_bytes = 100, .batch = 1, .duration_ms = 3000,
+    .subscribers = 500, .publishers = 1, .events = 1000, .event_bytes = 100, .batch = 1, .opening = 128, .duration_ms = 3000,
     .times = 1, .rate = 100, .spread_ms = 2000,
 };
 
@@ -23,6 +23,7 @@ static const struct number_option {
     {"--publish-port", &options.publish_port, 1, 65535, "of a peer that takes publishes elsewhere"},
     {"--streams", &options.streams, 1, 100000, "over which subscribers and publishes of a fan-out are spread evenly"},
     {"--subscribers", &options.subscribers, 1, 1000000, "connections that receive"},
+    {"--opening", &options.opening, 1, 1000000, "of these at a time, while it sets up"},
     {"--slow", &options.slow, 0, 1000000, "more of them, that read little at a time and are not counted"},
     {"--publishers", &options.publishers, 1, 10000, "connections that publish, each one request at a time"},
     {"--producer", &options.producer, 0, 1, "1: each publisher counts its requests, so that none is taken twice"},

@@ -17,7 +17,7 @@ struct options {
   const char *preface, *request, *answer_prefix;                      /* of `ask` */
   const char *server_pids;
   long port, publish_port, cpu, sender_cpu, msgpack, producer;
-  long streams, subscribers, slow, publishers, events, event_bytes, batch, duration_ms, times, rate, spread_ms,
+  long streams, subscribers, slow, publishers, events, event_bytes, batch, opening, duration_ms, times, rate, spread_ms,
       answer_lines;
 };
 

@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Below any listen backlog: setting up must not run into SYN retransmission. */
-enum { UNPRIMED_MAX = 128 };
-
 /* Contract 4.2: the priming frame names the position, so it decides which event must be the first. */
 static void start_events(struct connection *c) {
   struct cursor *start = &c->stream->start;
@@ -110,7 +107,7 @@ void open_gently(void (*open)(int index)) {
   load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
   u64 deadline_ns = after_ms(STALL_MS);
   for (int i = 0; i < options.subscribers; i++) {
-    while (i - load.primed >= UNPRIMED_MAX) {
+    while (i - load.primed >= options.opening) {
       turn(TURN_MS);
       if (now_ns() > deadline_ns) fail("subscribing: stuck at %ld of %d", load.primed, i);
     }

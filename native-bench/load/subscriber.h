@@ -15,7 +15,10 @@ void prepare_subscribe(const char *query, const char *cursor);
 /* From the newest event, a few at a time, until all have the priming frame; slow ones too. */
 void open_subscribers_gently(void);
 
-/* The same for any role; `open` opens the subscriber of a number. */
+/*
+ * The same for any role; `open` opens the subscriber of a number. Never more than --opening without an answer, below
+ * any listen backlog: setting up must not run into SYN retransmission.
+ */
 void open_gently(void (*open)(int index));
 
 /* Whether every subscriber has what its stream has acknowledged. */

@@ -2,7 +2,8 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram, freePort, type Peer, startProgram } from './peer.js';
+import { findProgram, freePort, startProgram } from './peer.js';
+import type { ServerPeer } from './server-peer.js';
 
 const MODULES = process.env.BENCH_NCHAN ?? '/usr/lib/nginx/modules/ngx_nchan_module.so';
 
@@ -10,7 +11,7 @@ const MODULES = process.env.BENCH_NCHAN ?? '/usr/lib/nginx/modules/ngx_nchan_mod
  * Nchan in nginx, one worker as the broker has one edge; messages in its shared memory, as many kept as the broker's
  * default keeps of such events, no access log. One group, no authorization, as in its own documentation.
  */
-export const nchan: Peer = {
+export const nchan: ServerPeer = {
   name: 'nchan',
   missing() {
     if (nginx() === null) return 'nginx (Debian: nginx)';
@@ -30,7 +31,7 @@ export const nchan: Peer = {
       command: [nginx() as string, '-p', directory, '-c', file],
       core,
       port,
-      worker: firstChild,
+      workers: 1,
     });
     return {
       ...running,
@@ -40,15 +41,11 @@ export const nchan: Peer = {
       },
     };
   },
+  place: (topic) => ({ publishPath: `/pub/${topic}_@`, subscribePath: `/sub/${topic}_@` }),
 };
 
 function nginx(): string | null {
   return findProgram('BENCH_NGINX', 'nginx');
-}
-
-function firstChild(pid: number): number | null {
-  const [child = ''] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
-  return child === '' ? null : Number(child);
 }
 
 function configuration(directory: string, port: number): string {

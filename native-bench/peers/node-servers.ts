@@ -1,8 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import { freePort, type Peer, startProgram } from './peer.js';
+import { freePort, startProgram } from './peer.js';
+import type { ServerPeer } from './server-peer.js';
 
-/** A server of this folder, in a Node of its own. */
-function nodeServer(name: string): Peer {
+/** A server of this folder, in a Node of its own; it has one topic. */
+function nodeServer(name: string): ServerPeer {
   const file = fileURLToPath(new URL(`./${name}-server.js`, import.meta.url));
   return {
     name,
@@ -11,6 +12,7 @@ function nodeServer(name: string): Peer {
       const port = await freePort();
       return startProgram({ command: [process.execPath, file, String(port)], core, port });
     },
+    place: () => ({ publishPath: '/', subscribePath: '/' }),
   };
 }
 

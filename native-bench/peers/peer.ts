@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,9 +11,11 @@ const POLL_MS = 50;
 
 /** A server that runs until it is stopped. */
 export interface RunningPeer {
-  /** Of the process that does the work. */
-  readonly pid: number;
+  /** Of the processes that do the work. */
+  readonly pids: readonly number[];
   readonly port: number;
+  /** Where publishes go, if that is another. */
+  readonly publishPort?: number;
   stop(): Promise<void>;
 }
 
@@ -57,12 +60,13 @@ export interface Program {
   readonly core: number | null;
   readonly port: number;
   readonly env?: Readonly<Record<string, string>>;
-  /** The process that does the work, null until it is there; the one that was started unless said. */
-  readonly worker?: (pid: number) => number | null;
+  /** How many processes it starts that do the work; 0, if it does that itself, unless said. */
+  readonly workers?: number;
 }
 
 /** Starts a program and resolves when its port takes connections. */
-export async function startProgram({ command, core, port, env, worker }: Program): Promise<RunningPeer> {
+export async function startProgram(program: Program): Promise<RunningPeer> {
+  const { command, core, port, env, workers = 0 } = program;
   const pinned = core === null ? command : ['taskset', '-c', String(core), ...command];
   const child = spawn(pinned[0] as string, pinned.slice(1), {
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -74,7 +78,7 @@ export async function startProgram({ command, core, port, env, worker }: Program
   await untilListening(child, port);
   const pid = child.pid ?? 0;
   return {
-    pid: worker === undefined ? pid : await workerOf(pid, worker),
+    pids: workers === 0 ? [pid] : await workersOf(pid, workers),
     port,
     async stop() {
       const closed = once(child, 'close');
@@ -84,13 +88,14 @@ export async function startProgram({ command, core, port, env, worker }: Program
   };
 }
 
-async function workerOf(pid: number, worker: (pid: number) => number | null): Promise<number> {
+async function workersOf(pid: number, count: number): Promise<number[]> {
   for (let waitedMs = 0; waitedMs < START_MS_MAX; waitedMs += POLL_MS) {
-    const found = worker(pid);
-    if (found !== null) return found;
+    const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    const found = children.split(' ').filter((word) => word !== '');
+    if (found.length >= count) return found.map(Number);
     await sleep(POLL_MS);
   }
-  throw new Error(`process ${pid} has started no worker`);
+  throw new Error(`process ${pid} has not started ${count} others`);
 }
 
 async function untilListening(child: ChildProcess, port: number): Promise<void> {

@@ -5,11 +5,12 @@ import {
   fanOutFromMany,
   fanOutFromOne,
   fanOutFromTwoEdges,
+  fanOutToThousands,
 } from './fan-out.js';
 import { idle } from './idle.js';
 import { liveInStorm } from './live-in-storm.js';
 import { streamsByThousands } from './many-streams.js';
-import { publish, publishLines, publishMsgpack } from './publish.js';
+import { publish, publishAsProducer, publishLines, publishMsgpack, publishWithToken } from './publish.js';
 import { replayFromLog } from './replay.js';
 import type { Bench, Scenario } from './scenario.js';
 import { storm } from './storm.js';
@@ -24,9 +25,12 @@ export const SCENARIOS: readonly Scenario[] = [
   fanOutFromTwoEdges,
   fanOutFromFourEdges,
   storm,
+  fanOutToThousands,
   streamsByThousands,
   publishLines,
   publishMsgpack,
+  publishAsProducer,
+  publishWithToken,
   ...DURABLE,
   idle,
 ];

@@ -9,13 +9,15 @@ interface FanOutOptions {
   readonly doc: string;
   readonly target: Target | null;
   readonly publishersOf: (s: Settings) => number;
+  readonly subscribersOf?: (s: Settings) => number;
   readonly slowOf?: (s: Settings) => number;
   readonly setup?: BrokerSetup;
 }
 
 /** Live delivery: every publisher waits for its answer, every subscriber gets every event. */
 function fanOut(options: FanOutOptions): Scenario {
-  const { name, doc, target, publishersOf, slowOf = () => 0, setup = IN_MEMORY } = options;
+  const { name, doc, target, publishersOf, setup = IN_MEMORY } = options;
+  const { subscribersOf = (s) => s.subscribers, slowOf = () => 0 } = options;
   return {
     name,
     doc,
@@ -24,7 +26,7 @@ function fanOut(options: FanOutOptions): Scenario {
     async measure(bench) {
       const { settings } = bench;
       const report = await runOnNewStream(bench, setup, 'fanout', {
-        subscribers: settings.subscribers,
+        subscribers: subscribersOf(settings),
         slow: slowOf(settings),
         publishers: publishersOf(settings),
         'duration-ms': settings.durationMs,
@@ -74,4 +76,21 @@ export const fanOutFromFourEdges = fanOut({
   target: null,
   publishersOf: (s) => s.publishers,
   setup: FOUR_EDGES,
+});
+
+const fanOutToFew = fanOut({
+  name: 'subscribers-10',
+  doc: '10 subscribers, one closed-loop publisher',
+  target: null,
+  publishersOf: () => 1,
+  subscribersOf: () => 10,
+});
+
+/** As many deliveries a second, to a thousand times as many. */
+export const fanOutToThousands = fanOut({
+  name: 'subscribers-10000',
+  doc: 'the same with 10 000 subscribers',
+  target: { kind: 'atLeast', times: 0.9, of: fanOutToFew },
+  publishersOf: () => 1,
+  subscribersOf: (s) => s.manySubscribers,
 });

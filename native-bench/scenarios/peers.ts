@@ -1,9 +1,12 @@
-import { IN_MEMORY } from '../brokers.js';
+import type { BrokerSetup } from '../brokers.js';
+import { IN_MEMORY, SHORT_LIVED } from '../brokers.js';
 import { numberOf, runLoad } from '../load-client.js';
 import { type LogPeer, nats, redis } from '../peers/logs.js';
 import { nchan } from '../peers/nchan.js';
 import { betterSse, nodeHttp } from '../peers/node-servers.js';
-import type { Peer } from '../peers/peer.js';
+import type { Peer, RunningPeer } from '../peers/peer.js';
+import { pushpin } from '../peers/pushpin.js';
+import type { Place, ServerPeer } from '../peers/server-peer.js';
 import { type Bench, newStreamName, type Sample, type Scenario, type Target } from './scenario.js';
 
 /** What each server is put through, by the same client, which knows nothing of any of them. */
@@ -13,6 +16,8 @@ interface Load {
   readonly unit: string;
   readonly field: string;
   readonly optionsOf: (bench: Bench) => Readonly<Record<string, number>>;
+  /** How this broker is set up for it; in memory unless said. */
+  readonly setup?: BrokerSetup;
 }
 
 const ONE: Load = {
@@ -55,42 +60,49 @@ const PUBLISH: Load = {
   optionsOf: ({ settings }) => ({ subscribers: 1, publishers: settings.publishers, rate: 0 }),
 };
 
-interface Place {
-  readonly pid: number;
-  readonly port: number;
-  readonly publishPath: string;
-  readonly subscribePath: string;
-}
+const STREAMS: Load = {
+  name: 'streams',
+  doc: 'thousands of streams with a subscriber each, 32 closed-loop publishers',
+  unit: 'deliveries/s',
+  field: 'deliveriesPerSecond',
+  optionsOf: ({ settings }) => ({
+    streams: settings.peerStreams,
+    subscribers: settings.peerStreams,
+    publishers: settings.publishers,
+    rate: 0,
+  }),
+  setup: SHORT_LIVED,
+};
 
-async function measureAt(bench: Bench, load: Load, place: Place): Promise<Sample> {
+type Server = Pick<RunningPeer, 'pids' | 'port' | 'publishPort'>;
+
+async function measureAt(bench: Bench, load: Load, server: Server, place: Place): Promise<Sample> {
   const report = await runLoad('peer', {
-    port: place.port,
-    'server-pids': place.pid,
+    port: server.port,
+    'publish-port': server.publishPort,
+    'server-pids': server.pids.join(','),
     cpu: bench.cores?.load,
     'event-bytes': bench.settings.eventBytes,
     'publish-path': place.publishPath,
     'subscribe-path': place.subscribePath,
+    'body-before': place.body?.before,
+    'body-after': place.body?.after,
+    opening: place.opening,
     'duration-ms': bench.settings.durationMs,
     ...load.optionsOf(bench),
   });
   return { value: numberOf(report, load.field), report };
 }
 
-function ofPeer(peer: Peer, load: Load): Scenario {
+function ofPeer(peer: ServerPeer, load: Load): Scenario {
   return {
     name: `${peer.name}-${load.name}`,
     doc: `${peer.name}: ${load.doc}`,
     unit: load.unit,
     target: null,
     async measure(bench) {
-      const { pid, port } = await bench.peers.running(peer);
-      const topic = newStreamName().replace('-', '');
-      return measureAt(bench, load, {
-        pid,
-        port,
-        publishPath: `/pub/${topic}`,
-        subscribePath: `/sub/${topic}`,
-      });
+      const running = await bench.peers.running(peer);
+      return measureAt(bench, load, running, peer.place(newStreamName().replace('-', '')));
     },
   };
 }
@@ -102,14 +114,10 @@ function ofBroker(load: Load, target: Target | null): Scenario {
     unit: load.unit,
     target,
     async measure(bench) {
-      const { pid, port } = await bench.brokers.shared(IN_MEMORY);
-      const path = `/v1/streams/${newStreamName()}`;
-      return measureAt(bench, load, {
-        pid,
-        port,
-        publishPath: path,
-        subscribePath: `${path}?cursor=latest`,
-      });
+      const { pid, port } = await bench.brokers.shared(load.setup ?? IN_MEMORY);
+      const path = `/v1/streams/${newStreamName()}-@`;
+      const place = { publishPath: path, subscribePath: `${path}?cursor=latest` };
+      return measureAt(bench, load, { pids: [pid], port }, place);
     },
   };
 }
@@ -122,10 +130,10 @@ function ofLog(peer: LogPeer): Scenario {
     target: null,
     async measure(bench) {
       const { settings, cores } = bench;
-      const { pid, port } = await bench.peers.running(peer, (at) => peer.prepare(at));
+      const { pids, port } = await bench.peers.running(peer, (at) => peer.prepare(at));
       const report = await runLoad('ask', {
         port,
-        'server-pids': pid,
+        'server-pids': pids.join(','),
         cpu: cores?.load,
         publishers: settings.publishers,
         'duration-ms': settings.durationMs,
@@ -136,6 +144,22 @@ function ofLog(peer: LogPeer): Scenario {
   };
 }
 
+/** What this broker is held to beside Nchan. */
+const BESIDE_NCHAN: readonly (readonly [Load, 'atLeast' | 'atMost', number])[] = [
+  [ONE, 'atLeast', 1.7],
+  [MANY, 'atLeast', 30],
+  [LATENCY, 'atMost', 1],
+  [STREAMS, 'atLeast', 1],
+  [PUBLISH, 'atLeast', 0.9],
+];
+
+/** What each of the others is put through. Pushpin answers a publish before it delivers, and loses what is too much. */
+const OTHERS: readonly (readonly [ServerPeer, readonly Load[]])[] = [
+  [pushpin, [ONE, MANY, LATENCY]],
+  [nodeHttp, [ONE, MANY, LATENCY, PUBLISH]],
+  [betterSse, [ONE, MANY, LATENCY, PUBLISH]],
+];
+
 /** Those that can run here, each beside this broker; and what is missing for the others. */
 export function peerScenarios(): { scenarios: Scenario[]; missing: string[] } {
   const missing: string[] = [];
@@ -144,19 +168,12 @@ export function peerScenarios(): { scenarios: Scenario[]; missing: string[] } {
     if (what !== null) missing.push(`${peer.name}: ${what}`);
     return what === null;
   };
-  const scenarios: Scenario[] = [];
-  if (isHere(nchan)) {
-    scenarios.push(
-      ofBroker(ONE, { kind: 'atLeast', times: 1.7, of: ofPeer(nchan, ONE) }),
-      ofBroker(MANY, { kind: 'atLeast', times: 30, of: ofPeer(nchan, MANY) }),
-      ofBroker(LATENCY, { kind: 'atMost', times: 1, of: ofPeer(nchan, LATENCY) }),
-      ofBroker(PUBLISH, { kind: 'atLeast', times: 0.9, of: ofPeer(nchan, PUBLISH) }),
-    );
-  } else {
-    scenarios.push(...[ONE, MANY, LATENCY, PUBLISH].map((load) => ofBroker(load, null)));
-  }
-  for (const peer of [nodeHttp, betterSse].filter(isHere)) {
-    scenarios.push(...[ONE, MANY, LATENCY, PUBLISH].map((load) => ofPeer(peer, load)));
+  const hasNchan = isHere(nchan);
+  const scenarios: Scenario[] = BESIDE_NCHAN.map(([load, kind, times]) =>
+    ofBroker(load, hasNchan ? { kind, times, of: ofPeer(nchan, load) } : null),
+  );
+  for (const [peer, loads] of OTHERS) {
+    if (isHere(peer)) scenarios.push(...loads.map((load) => ofPeer(peer, load)));
   }
   scenarios.push(...[redis, nats].filter(isHere).map(ofLog));
   return { scenarios, missing };

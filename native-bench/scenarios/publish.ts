@@ -1,4 +1,4 @@
-import { IN_MEMORY } from '../brokers.js';
+import { IN_MEMORY, WITH_TOKENS } from '../brokers.js';
 import type { Settings } from '../settings.js';
 import { publishing } from './publishing.js';
 
@@ -27,4 +27,22 @@ export const publishMsgpack = publishing({
   target: { kind: 'atLeast', times: 10, of: publish },
   batchOf: (s) => s.batchEvents,
   msgpack: true,
+});
+
+export const publishAsProducer = publishing({
+  ...inMemory,
+  name: 'publish-producer',
+  doc: 'single events, each publisher a producer that counts them',
+  target: { kind: 'atLeast', times: 0.8, of: publish },
+  batchOf: () => 1,
+  producer: true,
+});
+
+export const publishWithToken = publishing({
+  ...inMemory,
+  setup: WITH_TOKENS,
+  name: 'publish-token',
+  doc: 'single events, each request with a token (HS256)',
+  target: { kind: 'atLeast', times: 0.8, of: publish },
+  batchOf: () => 1,
 });

@@ -11,11 +11,13 @@ export interface PublishingOptions {
   readonly publishersOf: (s: Settings) => number;
   readonly batchOf: (s: Settings) => number;
   readonly msgpack?: boolean;
+  /** Whether each publisher counts its requests, so that none could be taken twice. */
+  readonly producer?: boolean;
 }
 
 /** Closed-loop publishers, nobody listening: what accepting events costs. */
 export function publishing(options: PublishingOptions): Scenario {
-  const { name, doc, setup, target, publishersOf, batchOf, msgpack = false } = options;
+  const { name, doc, setup, target, publishersOf, batchOf, msgpack = false, producer = false } = options;
   return {
     name,
     doc,
@@ -27,6 +29,7 @@ export function publishing(options: PublishingOptions): Scenario {
         publishers: publishersOf(settings),
         batch: batchOf(settings),
         msgpack: Number(msgpack),
+        producer: Number(producer),
         'duration-ms': settings.durationMs,
       });
       return { value: numberOf(report, 'eventsPerSecond'), report };

@@ -63,5 +63,6 @@ export function serverOptions(bench: Bench, broker: BrokerProcess): LoadOptions 
     'server-pids': broker.pid,
     cpu: bench.cores?.load,
     'event-bytes': bench.settings.eventBytes,
+    header: broker.authorization ?? undefined,
   };
 }
