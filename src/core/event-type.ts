@@ -26,6 +26,11 @@ export function checkEventType(type: string): void {
   if (RESERVED.has(type)) throw new RequestError('reserved_type', `"${type}" is said by the server only`);
 }
 
+/** Whether there can be events of this type; one that names nothing need not be kept in a filter (contract 4.9). */
+export function isEventType(type: string): boolean {
+  return !FORBIDDEN.test(type) && type.isWellFormed() && !exceedsBytes(type, TYPE_BYTES_MAX);
+}
+
 /** Whether well-formed text takes more than `bytesMax` bytes of UTF-8; looks no further than it must. */
 function exceedsBytes(text: string, bytesMax: number): boolean {
   let bytes = 0;

@@ -6,6 +6,7 @@ import type { EdgeStream } from '../broker/edge-stream.js';
 import { endingFrame } from '../broker/ending.js';
 import { type EventTypes, typesRendering } from '../broker/rendering.js';
 import { formatCursor } from '../core/cursor.js';
+import { isEventType } from '../core/event-type.js';
 import { lowestReadable, type Start } from '../core/resume.js';
 import { primingFrame, retryFrame } from '../core/sse-frame.js';
 import { RequestError } from '../errors.js';
@@ -145,7 +146,7 @@ export function readOnUnavailable(value: string | undefined): boolean {
 export function readTypes(value: string | undefined): EventTypes | null {
   if (value === undefined) return null;
   const types = new Set(value.split(',', TYPES_MAX + 1));
-  if (types.has('') || types.size > TYPES_MAX) {
+  if (types.size > TYPES_MAX || ![...types].every((type) => type !== '' && isEventType(type))) {
     throw new RequestError('invalid_query', `types: expected 1 to ${TYPES_MAX} event types, comma-separated`);
   }
   return types;
