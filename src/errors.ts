@@ -22,7 +22,7 @@ export const ERRORS = {
     status: 429,
     title: 'The publisher is too fast',
     retry: true,
-    doc: 'The memory of the stream is full of events that wait for their commit; nothing was appended. Try again soon.',
+    doc: 'The stream is full of events that wait for their commit, or for named subscribers; nothing was appended. Try again soon.',
   },
   batch_too_large: {
     status: 413,

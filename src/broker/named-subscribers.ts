@@ -3,11 +3,12 @@
  * each acknowledgement. Single owner: the coordinator.
  */
 
-import { acknowledge, joinNamed } from '../core/acknowledge.js';
+import { acknowledge, joinNamed, lowestHeld } from '../core/acknowledge.js';
 import { type Cursor, formatCursor, parseCursor } from '../core/cursor.js';
 import { lowestReadable, type Start } from '../core/resume.js';
 import { RequestError } from '../errors.js';
 import type { StreamState } from './directory.js';
+import type { StreamRef } from './edge-stream.js';
 import type { Journal } from './journal.js';
 import { refusal } from './refusal.js';
 
@@ -19,6 +20,11 @@ export interface NamedSubscribersOptions {
   readonly journal: Journal;
   /** Over all streams. */
   readonly subscribersMax: number;
+  /**
+   * Has a stream keep what it has from this seq on; Infinity: nothing is held (contract 3.6). Null with a durable log,
+   * which knows what is acknowledged, as it is committed.
+   */
+  readonly hold: ((ref: StreamRef, seq: number) => void) | null;
 }
 
 /** A named subscriber, as a stream's state shows it (contract 2.2). */
@@ -32,6 +38,8 @@ export interface NamedSubscriber {
 export class NamedSubscribers {
   readonly #options: NamedSubscribersOptions;
   readonly #byEpoch = new Map<string, Map<string, Cursor>>();
+  /** By epoch: what is held of the streams that reject rather than evict. */
+  readonly #held = new Map<string, { readonly name: string; readonly seq: number }>();
   #size = 0;
   #acknowledgements = 0;
 
@@ -95,7 +103,16 @@ export class NamedSubscribers {
     if (state === null || known === undefined || !known.delete(subscriber)) return false;
     this.#size--;
     this.#options.journal.acknowledged(state.ref, subscriber, null);
+    this.#hold(state);
     return true;
+  }
+
+  /** Time may have taken what somebody held, who then holds nothing any more. Call it a few times a second. */
+  sweep(): void {
+    for (const { name, seq } of this.#held.values()) {
+      const state = this.#options.streams.state(name);
+      if (state !== null && state.positions.floor > seq) this.#hold(state);
+    }
   }
 
   /** The named subscribers of a stream, in order of their names. */
@@ -121,13 +138,27 @@ export class NamedSubscribers {
   drop(epoch: string): void {
     this.#size -= this.#byEpoch.get(epoch)?.size ?? 0;
     this.#byEpoch.delete(epoch);
+    this.#held.delete(epoch);
   }
 
-  #move({ ref }: StreamState, subscriber: string, to: Cursor): void {
+  #move(state: StreamState, subscriber: string, to: Cursor): void {
+    const { ref } = state;
     const before = this.#byEpoch.get(ref.epoch)?.get(subscriber);
     if (before?.epoch === to.epoch && before.seq === to.seq) return;
     this.#set(ref.epoch, subscriber, to);
     this.#options.journal.acknowledged(ref, subscriber, formatCursor(to.epoch, to.seq));
+    // Who was not the last of them has not moved what all of them hold.
+    if (before === undefined || before.seq + 1 <= (this.#held.get(ref.epoch)?.seq ?? 0)) this.#hold(state);
+  }
+
+  /** Has the stream keep from now on what its named subscribers hold. */
+  #hold({ ref, positions }: StreamState): void {
+    const { hold } = this.#options;
+    if (hold === null || ref.config.overflow !== 'reject') return;
+    const seq = lowestHeld(this.#byEpoch.get(ref.epoch)?.values() ?? [], positions);
+    if (seq === Number.POSITIVE_INFINITY) this.#held.delete(ref.epoch);
+    else this.#held.set(ref.epoch, { name: ref.name, seq });
+    hold(ref, seq);
   }
 
   #set(epoch: string, subscriber: string, cursor: Cursor): void {

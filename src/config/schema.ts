@@ -109,7 +109,7 @@ const DEFINITIONS = {
     group: 'Streams',
     kind: choice(['evict', 'reject']),
     default: 'evict',
-    doc: 'What gives way when a stream is full: its oldest events, or the publisher. Kept, and without effect yet.',
+    doc: 'What gives way when a stream is full: its oldest events, or the publisher, as long as named subscribers need those.',
   }),
   ttlMs: define({
     group: 'Streams',

@@ -48,6 +48,23 @@ function firstPosition(start: Start, at: StreamPositions): Cursor | null {
   return classifyResume(start, at).outcome === 'refused' ? null : start;
 }
 
+/**
+ * The lowest seq that a named subscriber holds (contract 3.6): one that it has not acknowledged. Whose next event is gone
+ * holds nothing, for it has to be refused whatever is kept; nor does who has events of another epoch.
+ *
+ * @returns Infinity: nothing is held.
+ */
+export function lowestHeld(
+  acked: Iterable<Cursor>,
+  at: { readonly epoch: string; readonly floor: number },
+): number {
+  let lowest = Number.POSITIVE_INFINITY;
+  for (const { epoch, seq } of acked) {
+    if (epoch === at.epoch && seq + 1 >= at.floor) lowest = Math.min(lowest, seq + 1);
+  }
+  return lowest;
+}
+
 /** What is known of another epoch gives way. */
 function furthest(cursor: Cursor, acked: Cursor): Cursor {
   return acked.epoch === cursor.epoch && acked.seq > cursor.seq ? acked : cursor;

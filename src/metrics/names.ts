@@ -21,12 +21,13 @@ export const WORD_METRICS: readonly WordMetric[] = [
   word('counter', 'published_bytes_total', 'Bytes of request bodies appended.', Counter.publishedBytes),
   {
     name: 'gapless_publishes_refused_total',
-    help: 'Publishes refused for want of room: the stream waits for commits, the memory is full, the log cannot commit, no more producers can be remembered, or for a rate.',
+    help: 'Publishes refused for want of room: the stream waits for commits, or for named subscribers to acknowledge, the memory is full, the log cannot commit, no more producers can be remembered, or for a rate.',
     type: 'counter',
     words: {
       label: 'reason',
       values: {
         uncommitted: Counter.refusedUncommitted,
+        held: Counter.refusedHeld,
         memory: Counter.refusedMemory,
         log: Counter.refusedLog,
         producers: Counter.refusedProducers,

@@ -20,13 +20,23 @@ import * as layout from './layout.js';
 import { lock, unlock } from './mutex.js';
 import { ENTRIES_FULL, ENTRIES_NO_MEMORY } from './producer-memory.js';
 import { reclaim } from './reclaim.js';
-import { type Lack, makeRoom, ROOM_IMPOSSIBLE, ROOM_REFUSED, ROOM_UNCOMMITTED } from './ring-growth.js';
+import {
+  type Lack,
+  makeRoom,
+  ROOM_HELD,
+  ROOM_IMPOSSIBLE,
+  ROOM_REFUSED,
+  ROOM_UNCOMMITTED,
+} from './ring-growth.js';
 import {
   byteOffsetOf,
   evictTo,
   floorSeq,
+  HELD_FULL,
+  HELD_NOT,
   hasReaders,
   headSeq,
+  judgeHeld,
   retentionFloor,
   segmentOf,
 } from './ring-memory.js';
@@ -56,6 +66,8 @@ export const APPEND_PRODUCER_GAP = 9;
 export const APPEND_FENCED = 10;
 /** As many producers, or keys, are remembered as there may be. */
 export const APPEND_TOO_MANY_PRODUCERS = 11;
+/** Named subscribers have yet to acknowledge what would have to go (contract 3.6). */
+export const APPEND_HELD = 12;
 
 /** A ring that was not appended to for so long gives way to one that would like to grow. */
 const IDLE_MS = 1000;
@@ -187,14 +199,17 @@ export class Appender implements AppendDetails {
     if (judged !== APPENDED) return judged;
     if (rings.i32[i32At(slot, layout.STATE_OFFSET)] !== layout.STREAM_OPEN) return APPEND_CLOSED;
     if (ifHeadSeq !== ANY_HEAD && ifHeadSeq !== head) return APPEND_HEAD_MISMATCH;
+    const bytes = batch.size + idLinesBytes(stream.epoch.length, head + 1, batch.count);
+    const held = judgeHeld(rings, slot, bytes, batch.count);
+    if (held !== HELD_NOT) return held === HELD_FULL ? APPEND_HELD : APPEND_TOO_LARGE;
     const reserved = claim === null ? APPENDED : this.#reserve(slot, claim, nowMs);
     if (reserved !== APPENDED) return reserved;
 
-    const bytes = batch.size + idLinesBytes(stream.epoch.length, head + 1, batch.count);
     const room = makeRoom(rings, slot, bytes, batch.count, this.#lack);
     if (room === ROOM_REFUSED) return APPEND_NO_MEMORY;
     if (room === ROOM_IMPOSSIBLE) return APPEND_TOO_LARGE;
     if (room === ROOM_UNCOMMITTED) return APPEND_UNCOMMITTED;
+    if (room === ROOM_HELD) return APPEND_HELD;
 
     this.#write(stream, batch, head + 1, bytes);
     rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head + batch.count;

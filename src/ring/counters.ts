@@ -106,6 +106,8 @@ export const Counter = {
   messages: 54,
   /** Those refused because too many wait for their answers. */
   messagesRefused: 55,
+  /** Publishes refused because named subscribers have not acknowledged what would have to go. */
+  refusedHeld: 56,
 } as const;
 
 const COUNTERS_LENGTH = 64;

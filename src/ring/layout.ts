@@ -24,6 +24,7 @@
  *       96   16 u8[] epoch            coordinator        lock; ASCII
  *      112    8 f64  logFloorSeq      log thread         lock; lowest seq in the durable log, 0 = no log
  *      120    4 i32  logId            coordinator        lock; the stream's number in the durable log
+ *      124    4 i32  logHeld          log thread         lock; 1 = the durable log is full of what named subscribers hold
  *      128    4 i32  generation       coordinator        atomic, stored under the lock; see S4
  *      256    4 i32  floorPosition    lock holder        atomic RMW; see S2
  *      260    4 i32  ringVersion      lock holder        atomic RMW; see S3
@@ -31,6 +32,7 @@
  *      268    4 i32  producerOrder    lock holder        lock, but for a look whether there is one: atomic; log2 of its bytes, 0 = none
  *      272    4 i32  keyUnit          lock holder        lock; the same of the table of keys
  *      276    4 i32  keyOrder         lock holder        as producerOrder
+ *      280    8 f64  heldSeq          coordinator        lock; lowest seq that named subscribers hold, Infinity = none; see S6
  *      384    4 i32  interestMask     edges              atomic; bit e = edge e has readers here
  *      388    4 i32  dirtyMask        publishers, edges  atomic; bit e = edge e was told of news and has not read it all; bit 31: the log thread
  *      392    4 i32  subscribers      edges              atomic add
@@ -47,6 +49,9 @@
  *     away, so that a thread with an old handle sees STREAM_GONE and not somebody else's events (I3).
  * S5  Positions are byte counts that wrap at 2^32; only differences have meaning, and capacities stay
  *     at or below 2^30, so that a signed difference is exact.
+ *
+ * S6  Without a durable log no limit of events, bytes or memory moves the floor above `heldSeq`; age does. With one it is
+ *     always Infinity, and the log thread says by `logHeld` that publishers have to wait (contract 3.6).
  *
  * Fields with different writers stand two cache lines apart (adjacent-line prefetch).
  *
@@ -120,6 +125,7 @@ export const EPOCH_OFFSET = 96;
 export const EPOCH_BYTES_MAX = 16;
 export const LOG_FLOOR_SEQ_OFFSET = 112;
 export const LOG_ID_OFFSET = 120;
+export const LOG_HELD_OFFSET = 124;
 export const GENERATION_OFFSET = 128;
 export const FLOOR_POSITION_OFFSET = 256;
 export const RING_VERSION_OFFSET = 260;
@@ -127,6 +133,7 @@ export const PRODUCER_UNIT_OFFSET = 264;
 export const PRODUCER_ORDER_OFFSET = 268;
 export const KEY_UNIT_OFFSET = 272;
 export const KEY_ORDER_OFFSET = 276;
+export const HELD_SEQ_OFFSET = 280;
 export const INTEREST_MASK_OFFSET = 384;
 export const DIRTY_MASK_OFFSET = 388;
 export const SUBSCRIBERS_OFFSET = 392;

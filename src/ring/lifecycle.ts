@@ -75,6 +75,8 @@ export function openStream(
   rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head;
   rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = stream.logged?.floor ?? (rings.durable ? 1 : 0);
   rings.i32[i32At(slot, layout.LOG_ID_OFFSET)] = stream.logged?.id ?? 0;
+  rings.i32[i32At(slot, layout.LOG_HELD_OFFSET)] = 0;
+  rings.f64[f64At(slot, layout.HELD_SEQ_OFFSET)] = Number.POSITIVE_INFINITY;
   rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = stream.nowMs;
   rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] = stream.retention.events;
   rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] = stream.retention.bytes;
@@ -120,14 +122,23 @@ export function removeStream(rings: Rings, stream: StreamHandle): boolean {
   });
 }
 
+/** From `seq` on, named subscribers hold what is kept (S6). Without a durable log. Single writer: the coordinator. */
+export function holdFrom(rings: Rings, stream: StreamHandle, seq: number): void {
+  assert(!rings.durable, 'S6: with a durable log its thread says when publishers wait');
+  locked(rings, stream, () => {
+    rings.f64[f64At(stream.slot, layout.HELD_SEQ_OFFSET)] = seq;
+  });
+}
+
 /**
  * The log has everything up to `seq`, and nothing below `logFloorSeq`: it may be seen and acknowledged from now on
- * (I4). Single writer: the log thread. False when the handle is old.
+ * (I4). `isHeld`: nothing more is appended until named subscribers have acknowledged some (contract 3.6).
+ * Single writer: the log thread. False when the handle is old.
  */
 export function commitStream(
   rings: Rings,
   stream: StreamHandle,
-  at: { seq: number; logFloorSeq: number },
+  at: { seq: number; logFloorSeq: number; isHeld?: boolean },
 ): boolean {
   return locked(rings, stream, () => {
     const slot = stream.slot;
@@ -135,6 +146,7 @@ export function commitStream(
     assert(at.seq <= headSeq(rings, slot), 'S1: only what was appended is committed');
     rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = at.seq;
     rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = at.logFloorSeq;
+    rings.i32[i32At(slot, layout.LOG_HELD_OFFSET)] = at.isHeld === true ? 1 : 0;
     // What had to stay for its commit goes now, and not only with the next append.
     const target = retentionFloor(rings, slot, mustGo, hasReaders(rings, slot));
     if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);

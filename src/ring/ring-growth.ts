@@ -17,6 +17,7 @@ import {
   floorSeq,
   hasReaders,
   headSeq,
+  heldSeq,
   indexCapacity,
   keptBytes,
   positionOf,
@@ -34,6 +35,8 @@ export const ROOM_IMPOSSIBLE = 2;
 
 /** All the room there is holds events that are not committed yet; there is room when they are. */
 export const ROOM_UNCOMMITTED = 3;
+/** All the room there is holds events that named subscribers have to acknowledge (S6). */
+export const ROOM_HELD = 4;
 
 /** What the arena had not when it was asked: log2 of the bytes of a block; 0 = it had all. Reused. */
 export interface Lack {
@@ -59,7 +62,7 @@ export function makeRoom(rings: Rings, slot: number, bytes: number, count: numbe
   }
   if (data !== null) moveData(rings, slot, data);
   if (index !== null) moveIndex(rings, slot, index);
-  return evictToFit(rings, slot, bytes, count) ? ROOM_MADE : ROOM_UNCOMMITTED;
+  return evictToFit(rings, slot, bytes, count);
 }
 
 /** Whether a stream could be given its first rings now. With a durable log room can be made (reclaim.ts). */
@@ -107,16 +110,17 @@ function evictSuperfluous(rings: Rings, slot: number): void {
   if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
 }
 
-/** @returns false, with nothing evicted, when that would take events that are not committed (I5). */
-function evictToFit(rings: Rings, slot: number, bytes: number, count: number): boolean {
+/** Evicts nothing where that would take events that are not committed (I5) or are held (S6). */
+function evictToFit(rings: Rings, slot: number, bytes: number, count: number): number {
   const head = headSeq(rings, slot);
   const headPosition = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
   const keepBytes = dataCapacity(rings, slot) - bytes;
   let target = Math.max(floorSeq(rings, slot), head + 1 - (indexCapacity(rings, slot) - count));
   while (((headPosition - positionOf(rings, slot, target)) | 0) > keepBytes) target++;
-  if (target > committedSeq(rings, slot) + 1) return false;
+  if (target > committedSeq(rings, slot) + 1) return ROOM_UNCOMMITTED;
+  if (target > Math.max(heldSeq(rings, slot), floorSeq(rings, slot))) return ROOM_HELD;
   if (target > floorSeq(rings, slot)) evictTo(rings, slot, target);
-  return true;
+  return ROOM_MADE;
 }
 
 interface Block {

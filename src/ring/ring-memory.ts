@@ -6,6 +6,7 @@
  */
 
 import { assert } from '../assert.js';
+import { mustGo } from '../core/retention.js';
 import * as layout from './layout.js';
 import type { Rings } from './rings.js';
 import { f64At, i32At } from './rings.js';
@@ -41,6 +42,11 @@ export function headSeq(rings: Rings, slot: number): number {
 
 export function committedSeq(rings: Rings, slot: number): number {
   return rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] as number;
+}
+
+/** The lowest seq that named subscribers hold, or Infinity (S6). */
+export function heldSeq(rings: Rings, slot: number): number {
+  return rings.f64[f64At(slot, layout.HELD_SEQ_OFFSET)] as number;
 }
 
 /** Bytes of frames in the ring. */
@@ -131,7 +137,33 @@ export function retentionFloor(
   const events = rule(headSeq(rings, slot) - floor + 1, eventsLimit);
   const bytes = rule(keptBytes(rings, slot), bytesLimit);
   const target = Math.max(floor + events, bytes === 0 ? floor : lastStartBefore(rings, slot, bytes));
-  return Math.min(target, committedSeq(rings, slot) + 1);
+  return Math.min(target, committedSeq(rings, slot) + 1, heldSeq(rings, slot));
+}
+
+export const HELD_NOT = 0;
+/** What named subscribers hold leaves no room for these events now. */
+export const HELD_FULL = 1;
+/** These events alone are more than may be held, so there will never be room for them. */
+export const HELD_NEVER = 2;
+
+/**
+ * Whether `count` more events of `bytes` in all would have to take the place of what named subscribers hold (contract
+ * 3.6): by the limits that were set, whoever reads at the moment.
+ */
+export function judgeHeld(rings: Rings, slot: number, bytes: number, count: number): number {
+  if (rings.i32[i32At(slot, layout.LOG_HELD_OFFSET)] !== 0) return HELD_FULL;
+  const held = heldSeq(rings, slot);
+  if (held === Number.POSITIVE_INFINITY) return HELD_NOT;
+  const eventsLimit = rings.f64[f64At(slot, layout.RETENTION_EVENTS_OFFSET)] as number;
+  const bytesLimit = rings.f64[f64At(slot, layout.RETENTION_BYTES_OFFSET)] as number;
+  if (mustGo(count, eventsLimit) > 0 || mustGo(bytes, bytesLimit) > 0) return HELD_NEVER;
+  const head = headSeq(rings, slot);
+  const from = Math.min(Math.max(held, floorSeq(rings, slot)), head + 1);
+  const headPosition = rings.i32[i32At(slot, layout.HEAD_POSITION_OFFSET)] as number;
+  const heldBytes = (headPosition - positionOf(rings, slot, from)) | 0;
+  const isFull =
+    mustGo(head - from + 1 + count, eventsLimit) > 0 || mustGo(heldBytes + bytes, bytesLimit) > 0;
+  return isFull ? HELD_FULL : HELD_NOT;
 }
 
 /** Whether an edge has readers here. */

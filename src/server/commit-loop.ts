@@ -45,6 +45,8 @@ interface CommittedStream {
   /** Whether events came since retention was last applied. */
   grown: boolean;
   readonly ages: boolean;
+  /** Whether publishers wait for its named subscribers (contract 3.6). */
+  readonly rejects: boolean;
 }
 
 /** What one commit holds, as it stands when that begins: what is staged while it is under way goes with the next. */
@@ -81,9 +83,9 @@ export class CommitLoop {
   }
 
   /** Takes a stream up that the log already has, at its head. */
-  adopt(handle: StreamHandle, logged: { id: LogId; head: number; ages: boolean }): void {
-    const { id, head, ages } = logged;
-    const stream = { handle, id, appendedSeq: head, grown: true, ages };
+  adopt(handle: StreamHandle, logged: { id: LogId; head: number; ages: boolean; rejects: boolean }): void {
+    const { id, head, ages, rejects } = logged;
+    const stream = { handle, id, appendedSeq: head, grown: true, ages, rejects };
     this.#bySlot.set(handle.slot, stream);
     this.#byId.set(id, stream);
   }
@@ -91,7 +93,8 @@ export class CommitLoop {
   create(handle: StreamHandle, stream: Omit<NewStream, 'id'>, done: (id: LogId) => void): void {
     const id = this.#options.log.nextId();
     this.#options.log.create({ id, ...stream });
-    this.adopt(handle, { id, head: 0, ages: stream.config.retention.ageMs > 0 });
+    const { retention, overflow } = stream.config;
+    this.adopt(handle, { id, head: 0, ages: retention.ageMs > 0, rejects: overflow === 'reject' });
     this.#afterCommit.push(() => done(id));
   }
 
@@ -104,6 +107,10 @@ export class CommitLoop {
     if (stream === undefined) return done();
     this.#options.log.acknowledge(stream.id, subscriber, cursor);
     this.#afterCommit.push(done);
+    if (!stream.rejects) return;
+    // What nobody holds any more may go, and publishers need wait no longer.
+    stream.grown = true;
+    this.#staged.add(stream);
   }
 
   /** After the last event is committed, so that nobody is told of an end that a crash would undo. */
@@ -282,7 +289,8 @@ export class CommitLoop {
   #announce({ positions, done, events, bytes }: CommitGroup): void {
     const { rings, wakes, log, status } = this.#options;
     for (const { stream, seq, logFloorSeq } of positions) {
-      commitStream(rings, stream.handle, { seq, logFloorSeq });
+      const isHeld = stream.rejects && this.#byId.has(stream.id) && log.isHeld(stream.id);
+      commitStream(rings, stream.handle, { seq, logFloorSeq, isHeld });
       wakes.announce(stream.handle.slot, -1);
     }
     status.add(LogCounter.committedEvents, events);

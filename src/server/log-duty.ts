@@ -65,8 +65,8 @@ export class LogDuty {
     const { loop, send } = this.#options;
     switch (command.kind) {
       case 'adopt':
-        for (const { handle, logId, head, ages } of command.streams)
-          loop.adopt(handle, { id: logId, head, ages });
+        for (const { handle, logId, head, ages, rejects } of command.streams)
+          loop.adopt(handle, { id: logId, head, ages, rejects });
         break;
       case 'create':
         loop.create(command.handle, command.stream, (logId) => send({ kind: 'done', id: command.id, logId }));

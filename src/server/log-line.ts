@@ -29,8 +29,10 @@ export class LogLine implements Journal {
     const adopted: AdoptedStream[] = streams.map(({ ref, logged }) => {
       this.#logIds.set(ref.epoch, logged.id);
       const { slot, generation, epoch } = ref;
-      const ages = ref.config.retention.ageMs > 0;
-      return { handle: { slot, generation, epoch }, logId: logged.id, head: logged.head, ages };
+      const { retention, overflow } = ref.config;
+      const handle = { slot, generation, epoch };
+      const { id, head } = logged;
+      return { handle, logId: id, head, ages: retention.ageMs > 0, rejects: overflow === 'reject' };
     });
     this.#send({ kind: 'adopt', streams: adopted });
   }

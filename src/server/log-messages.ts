@@ -45,6 +45,7 @@ export interface AdoptedStream {
   readonly logId: number;
   readonly head: number;
   readonly ages: boolean;
+  readonly rejects: boolean;
 }
 
 export interface CreatedStream {

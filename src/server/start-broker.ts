@@ -11,6 +11,7 @@ import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { Logger } from '../log.js';
 import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll } from '../ring/counters.js';
+import { holdFrom } from '../ring/lifecycle.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { checkCertificate } from './certificate.js';
@@ -83,6 +84,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     streams: directory,
     journal,
     subscribersMax: config.namedSubscribersMax,
+    hold: durability === null ? (ref, seq) => holdFrom(rings, ref, seq) : null,
   });
   const activity = new ActivityFeed(makeEpoch(randomBytes(EPOCH_LENGTH)));
   const askEdges: AskEdges = (topic, ask) => Promise.all(threads.map((thread) => thread.report(topic, ask)));
@@ -110,6 +112,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const drainTallies = tallyDrain(config, buffers.tallies);
   const sweeping = setInterval(() => {
     directory.sweep();
+    named.sweep();
     drainTallies(SWEEP_MS);
   }, SWEEP_MS);
   const close = async (): Promise<void> => {

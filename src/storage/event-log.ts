@@ -106,8 +106,16 @@ export interface EventLog {
   remove(id: LogId): void;
   /** Events below `seq` cannot be read any more, and go. */
   trim(id: LogId, seq: number): void;
-  /** Trims what the stream's retention does not ask to keep (contract 2.1), counted from what was committed. */
+  /**
+   * Trims what the stream's retention does not ask to keep (contract 2.1), nor named subscribers hold (contract 3.6),
+   * counted from what was committed.
+   */
   applyRetention(id: LogId, nowMs: number): void;
+  /**
+   * Whether the committed events of a stream that its named subscribers have yet to acknowledge are more than it keeps:
+   * publishers have to wait for them (contract 3.6).
+   */
+  isHeld(id: LogId): boolean;
   /**
    * Trims the oldest blocks of all streams until they hold no more than `bytesMax`, or only the last block of each is
    * left, which stays. A bounded number at a call: the next goes on.

@@ -19,13 +19,14 @@ import { blockAt, lastFrames, TailLoader } from './load-tail.js';
 import { OldestBlocks } from './oldest-blocks.js';
 import type { PackedBlock } from './pack-runs.js';
 import { ProducerStore } from './producer-store.js';
-import { retentionFloor } from './retention-floor.js';
+import { floorBelowHeld, isFullOfHeld } from './retention-floor.js';
 import { Staging } from './staging.js';
 import { type BlockStart, blockKey, ID_MAX, startOfKey, streamKey } from './store-keys.js';
 import { type Need, StoreRoom } from './store-room.js';
 import { readAcked, stageAcked, writeAcked } from './store-subscribers.js';
 import { decodeRecord, encodeRecord, type LivingRecord, type StreamRecord } from './stream-record.js';
 import {
+  heldSeqOf,
   keptBytes,
   keptOf,
   newTail,
@@ -159,11 +160,18 @@ export class LmdbLog implements EventLog {
     const tail = this.#tail(id);
     const kept = keptOf(tail);
     if (kept === null) return;
-    const { retention } = tail.record.config;
-    this.trim(
-      id,
-      retentionFloor(retention, kept, nowMs, () => this.#startsAfter(id, kept.block)),
-    );
+    const { config } = tail.record;
+    const after = (): Iterable<BlockStart> => this.#startsAfter(id, kept.block);
+    this.trim(id, floorBelowHeld(config, kept, nowMs, heldSeqOf(tail), after));
+  }
+
+  isHeld(id: LogId): boolean {
+    const tail = this.#tail(id);
+    const kept = keptOf(tail);
+    const seq = heldSeqOf(tail);
+    if (kept === null || seq > kept.head) return false;
+    const block = blockAt(this.#store, tail, seq);
+    return block !== null && isFullOfHeld(tail.record.config, kept, { seq, block });
   }
 
   trimOldest(bytesMax: number): Set<LogId> {

@@ -4,6 +4,8 @@
  */
 
 import { assert } from '../assert.js';
+import { lowestHeld } from '../core/acknowledge.js';
+import { type Cursor, parseCursor } from '../core/cursor.js';
 import { collectRun } from './collect-run.js';
 import {
   type EventLog,
@@ -18,7 +20,7 @@ import {
   type ReadRange,
 } from './event-log.js';
 import { MemoryProducers } from './memory-producers.js';
-import { retentionFloor } from './retention-floor.js';
+import { floorBelowHeld, isFullOfHeld } from './retention-floor.js';
 import type { BlockStart } from './store-keys.js';
 
 interface StoredRun extends LogRun, BlockStart {
@@ -172,8 +174,17 @@ export class MemoryLog implements EventLog {
     const kept = { floor, block, head, endPosition, writtenAtMs: last.writtenAtMs };
     this.trim(
       id,
-      retentionFloor(config.retention, kept, nowMs, () => runs.slice(at + 1)),
+      floorBelowHeld(config, kept, nowMs, heldSeqOf(stream, floor), () => runs.slice(at + 1)),
     );
+  }
+
+  isHeld(id: LogId): boolean {
+    const { floor, config } = this.#tail(id);
+    const stream = this.#medium.streams.get(id);
+    if (stream === undefined) return false;
+    const seq = heldSeqOf(stream, floor);
+    const block = stream.runs.findLast(({ firstSeq }) => firstSeq <= seq);
+    return seq <= stream.head && block !== undefined && isFullOfHeld(config, stream, { seq, block });
   }
 
   trimOldest(bytesMax: number): Set<LogId> {
@@ -306,6 +317,12 @@ export class MemoryReader implements EventLogReader {
   }
 
   async dispose(): Promise<void> {}
+}
+
+function heldSeqOf({ config, epoch, acked }: StoredStream, floor: number): number {
+  if (config.overflow === 'evict') return Number.POSITIVE_INFINITY;
+  const cursors = [...acked.values()].map((text) => parseCursor(text) as Cursor);
+  return lowestHeld(cursors, { epoch, floor });
 }
 
 function dropBelowFloor(stream: StoredStream): void {

@@ -1,4 +1,4 @@
-import { mustGo, type Retention } from '../core/retention.js';
+import { mustGo, type Retention, type StreamConfig } from '../core/retention.js';
 import type { BlockStart } from './store-keys.js';
 
 /** What a stream keeps, as far as it is committed. */
@@ -44,6 +44,41 @@ export function retentionFloor(
     if (--left === 0) return floor;
   }
   return kept.writtenAtMs <= ageGoesTo ? head + 1 : floor;
+}
+
+/**
+ * As `retentionFloor`, of a stream whose named subscribers may hold events (contract 3.6): what they hold goes for its age
+ * alone.
+ *
+ * @param heldSeq the lowest seq that they hold; Infinity: none.
+ */
+export function floorBelowHeld(
+  { retention, overflow }: StreamConfig,
+  kept: Kept,
+  nowMs: number,
+  heldSeq: number,
+  blocksAfter: () => Iterable<BlockStart>,
+): number {
+  if (overflow === 'evict') return retentionFloor(retention, kept, nowMs, blocksAfter);
+  const bySize = retentionFloor({ ...retention, ageMs: 0 }, kept, nowMs, blocksAfter);
+  const byAge = retentionFloor({ ...retention, events: 0, bytes: 0 }, kept, nowMs, blocksAfter);
+  return Math.max(Math.min(bySize, heldSeq), byAge, kept.floor);
+}
+
+/**
+ * Whether what named subscribers hold is more than the stream keeps, so that publishers have to wait.
+ *
+ * @param from where what they hold begins: the seq, and the block that it is in.
+ */
+export function isFullOfHeld(
+  { retention }: StreamConfig,
+  kept: Pick<Kept, 'head' | 'endPosition'>,
+  from: { readonly seq: number; readonly block: BlockStart },
+): boolean {
+  const { events, bytes } = retention;
+  return (
+    mustGo(kept.head - from.seq + 1, events) > 0 || mustGo(kept.endPosition - from.block.position, bytes) > 0
+  );
 }
 
 /** How far apart in time the events of one block may be, so that none gets much older than twice its age. */

@@ -1,4 +1,6 @@
 import { assert } from '../assert.js';
+import { lowestHeld } from '../core/acknowledge.js';
+import { type Cursor, parseCursor } from '../core/cursor.js';
 import type { LogId } from './event-log.js';
 import { type BlockShape, type PackedBlock, packRuns, type TimedRun } from './pack-runs.js';
 import { blockSpanMsMax, type Kept } from './retention-floor.js';
@@ -70,6 +72,13 @@ export function keptOf({ record, last, floorBlock }: StreamTail): Kept | null {
     endPosition: last.position + last.framesBytes,
     writtenAtMs: last.writtenAtMs,
   };
+}
+
+/** The lowest seq that named subscribers hold, as staged (contract 3.6); Infinity: none. */
+export function heldSeqOf({ record, acked }: StreamTail): number {
+  if (record.config.overflow === 'evict') return Number.POSITIVE_INFINITY;
+  const cursors = [...acked.values()].map((text) => parseCursor(text) as Cursor);
+  return lowestHeld(cursors, record);
 }
 
 /** What was staged is committed now: the record, what subscribers have, and the runs as `blocks`. */

@@ -10,6 +10,8 @@ import { Counter } from '../ring/counters.js';
 import { LOG_FULL } from '../ring/log-status.js';
 import type { EdgeServices } from './edge-services.js';
 
+const HELD = 'named subscribers have yet to acknowledge what would have to go';
+
 /** @param outcome what the append said, one of those that refuse. */
 export function appendRefusal(edge: EdgeServices, stream: EdgeStream, outcome: number): RequestError {
   const { broker, counters, batch } = edge;
@@ -23,6 +25,9 @@ export function appendRefusal(edge: EdgeServices, stream: EdgeStream, outcome: n
     case append.APPEND_UNCOMMITTED:
       counters.add(Counter.refusedUncommitted, 1);
       return new RequestError('backpressure', undefined, {}, { 'Retry-After': '1' });
+    case append.APPEND_HELD:
+      counters.add(Counter.refusedHeld, 1);
+      return new RequestError('backpressure', HELD, {}, { 'Retry-After': '1' });
     case append.APPEND_NO_MEMORY:
       counters.add(Counter.refusedMemory, 1);
       return new RequestError('insufficient_memory');

@@ -3,6 +3,7 @@ import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import { type Config, SETTINGS } from '#gapless/config/schema.js';
 import type { Logger } from '#gapless/log.js';
+import { holdFrom } from '#gapless/ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { Rings } from '#gapless/ring/rings.js';
 import { Wakes } from '#gapless/ring/wake-queue.js';
@@ -122,6 +123,7 @@ export class Machine {
       streams: directory,
       journal: log?.line ?? NO_JOURNAL,
       subscribersMax: config.namedSubscribersMax,
+      hold: log === null ? (ref, seq) => holdFrom(rings, ref, seq) : null,
     });
     const coordinator = new Coordinator({
       directory,
@@ -148,7 +150,10 @@ export class Machine {
       log.line.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
       for (const { epoch, acked } of streams) named.restore(epoch, acked);
     }
-    setInterval(() => directory.sweep(), SWEEP_MS);
+    setInterval(() => {
+      directory.sweep();
+      named.sweep();
+    }, SWEEP_MS);
     for (let edge = 0; edge < options.edges; edge++) {
       this.#startEdge(main, coordinator, {
         edge,

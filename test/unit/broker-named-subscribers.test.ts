@@ -20,7 +20,7 @@ function stageWith(subscribersMax: number): {
   };
   return {
     stage,
-    named: new NamedSubscribers({ streams: stage.directory, journal, subscribersMax }),
+    named: new NamedSubscribers({ streams: stage.directory, journal, subscribersMax, hold: null }),
     written,
   };
 }

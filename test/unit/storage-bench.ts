@@ -1,4 +1,5 @@
 import { afterEach, beforeEach } from 'node:test';
+import type { StreamConfig } from '#gapless/core/retention.js';
 import { configOf, EPOCH, type LogStage, runOf } from './storage-stage.js';
 
 export const NOW_MS = 1_750_000_000_000;
@@ -10,7 +11,7 @@ const RETENTION = { events: 0, bytes: 0, ageMs: 0 };
 export interface LogBench {
   /** The log as it was opened last. */
   readonly stage: LogStage;
-  create(retention?: Partial<typeof RETENTION>): number;
+  create(retention?: Partial<typeof RETENTION>, overflow?: StreamConfig['overflow']): number;
   append(id: number, firstSeq: number, sizes: readonly number[], nowMs?: number): void;
   reopen(): Promise<void>;
 }
@@ -28,9 +29,9 @@ export function useLog(open: () => LogStage): LogBench {
     get stage() {
       return stage;
     },
-    create(retention = {}) {
+    create(retention = {}, overflow = 'evict') {
       const id = stage.log.nextId();
-      stage.log.create({ id, name: `stream-${id}`, epoch: EPOCH, config: configOf(retention) });
+      stage.log.create({ id, name: `stream-${id}`, epoch: EPOCH, config: configOf(retention, overflow) });
       return id;
     },
     append(id, firstSeq, sizes, nowMs = NOW_MS) {

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { NOW_MS, READ_BYTES, useLog } from './storage-bench.js';
-import { after, frameOf, type LogStage, readAll, runOf, settleDeletes, sizesOf } from './storage-stage.js';
+import {
+  after,
+  EPOCH,
+  frameOf,
+  type LogStage,
+  readAll,
+  runOf,
+  settleDeletes,
+  sizesOf,
+} from './storage-stage.js';
 
 /** What every log keeps and lets go, whatever is behind it. */
 export function describeLogRetention(name: string, open: () => LogStage): void {
@@ -164,6 +173,54 @@ export function describeLogRetention(name: string, open: () => LogStage): void {
       await bench.stage.log.commit();
       await reopen();
       assert.equal(bench.stage.loaded[0]?.head, 100);
+    });
+
+    it('3.6 keeps what named subscribers hold, says when that is more than it keeps, and no longer when it is let go', async () => {
+      const { log } = bench.stage;
+      const id = bench.create({ events: 10 }, 'reject');
+      const acknowledge = (seq: number | null): void =>
+        log.acknowledge(id, 'ada', seq === null ? null : `${EPOCH}.${seq}`);
+      acknowledge(3);
+      append(id, 1, sizesOf(23, 50));
+      await log.commit();
+      assert.equal(log.isHeld(id), false, '20 of them are not acknowledged');
+      append(id, 24, [50]);
+      await log.commit();
+      assert.equal(log.isHeld(id), true);
+      log.applyRetention(id, NOW_MS);
+      await log.commit();
+      assert.deepEqual([log.floor(id), log.isHeld(id)], [4, true]);
+      await reopen();
+      assert.deepEqual([bench.stage.log.floor(id), bench.stage.log.isHeld(id)], [4, true]);
+      bench.stage.log.acknowledge(id, 'ada', `${EPOCH}.20`);
+      await bench.stage.log.commit();
+      assert.equal(bench.stage.log.isHeld(id), false);
+      bench.stage.log.applyRetention(id, NOW_MS);
+      assert.equal(bench.stage.log.floor(id), 15);
+    });
+
+    it('3.6 lets go of what is held for its age, and of what was held by who is forgotten', async () => {
+      const { log } = bench.stage;
+      const aged = bench.create({ events: 10, ageMs: 1000 }, 'reject');
+      const left = bench.create({ events: 10 }, 'reject');
+      for (const id of [aged, left]) {
+        log.acknowledge(id, 'ada', `${EPOCH}.0`);
+        append(id, 1, sizesOf(30, 50));
+      }
+      await log.commit();
+      assert.deepEqual([log.isHeld(aged), log.isHeld(left)], [true, true]);
+      log.applyRetention(aged, NOW_MS + 5000);
+      log.acknowledge(left, 'ada', null);
+      log.applyRetention(left, NOW_MS);
+      await log.commit();
+      assert.deepEqual(
+        [log.floor(aged), log.isHeld(aged)],
+        [31, false],
+        'whose next event is gone holds nothing',
+      );
+      assert.deepEqual([log.isHeld(left)], [false]);
+      log.applyRetention(left, NOW_MS);
+      assert.equal(log.floor(left), 21);
     });
   });
 }

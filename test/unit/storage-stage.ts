@@ -21,8 +21,11 @@ export const EPOCH = 'k3v9x2m7qa';
 
 const encoder = new TextEncoder();
 
-export function configOf(retention: Partial<StreamConfig['retention']> = {}): StreamConfig {
-  return { retention: { events: 0, bytes: 0, ageMs: 0, ...retention }, overflow: 'evict', ttlMs: 0 };
+export function configOf(
+  retention: Partial<StreamConfig['retention']> = {},
+  overflow: StreamConfig['overflow'] = 'evict',
+): StreamConfig {
+  return { retention: { events: 0, bytes: 0, ageMs: 0, ...retention }, overflow, ttlMs: 0 };
 }
 
 /** The frame of an event: which bytes it has is a matter of its stream, seq and size alone. */
