@@ -6,6 +6,7 @@
  */
 
 import { isUtf8 } from 'node:buffer';
+import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
 import type { EventIds } from './event-id.js';
 import {
@@ -134,7 +135,7 @@ export class Front {
     if (stream === null) return refusal(429, LIMIT_REACHED, 'too many calls under way', calls[0]);
     this.#readers.first(stream, request.reader);
     session.upstream.call(body, request.forwarded, stream);
-    return follow(session, stream, 0);
+    return { ...follow(session, stream, 0), isNew: true };
   }
 
   /** Notifications, and answers to requests of the server: their order is that of their answers. */
@@ -174,7 +175,8 @@ export class Front {
     const { key, epoch, calls } = position;
     const { id, principal, primes } = session;
     const prefix = this.#options.ids.prefix({ session: id, principal, key, epoch, calls });
-    return { verdict: 'lost', session: id, prefix, calls, primes } satisfies LostStream;
+    const cursor = formatCursor(epoch, position.seq);
+    return { verdict: 'lost', session: id, prefix, calls, primes, cursor } satisfies LostStream;
   }
 
   /** @param afterSeq asked when nobody else reads the stream any more. */
@@ -250,7 +252,17 @@ function follow(session: Session, stream: MessageStream, afterSeq: number | null
   const { id, primes, capabilities } = session;
   const { prefix, calls } = stream;
   const notices = stream.isOwn ? changeNotices(capabilities) : [];
-  return { verdict: 'follow', session: id, prefix, calls, primes, stream: stream.stream, afterSeq, notices };
+  return {
+    verdict: 'follow',
+    session: id,
+    prefix,
+    calls,
+    primes,
+    stream: stream.stream,
+    afterSeq,
+    isNew: false,
+    notices,
+  };
 }
 
 /** What a client is told that has missed messages: that what it knows of the server may be old. */

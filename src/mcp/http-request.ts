@@ -87,6 +87,7 @@ export async function* readEvents(
   for await (const chunk of chunksOf(response)) {
     length += chunk.length;
     for (const frame of decoder.push(chunk)) {
+      if (frame.data !== null && frame.data.length > bytesMax) throw tooLarge(response);
       length = 0;
       yield frame;
     }

@@ -49,6 +49,8 @@ export interface FollowStream extends ReaderOf {
   readonly stream: StreamRef;
   /** Null: what the client had is not known any more, so that it has missed messages. Of the session's own stream only. */
   readonly afterSeq: number | null;
+  /** Whether the stream was made for this request: nobody comes back to it. */
+  readonly isNew: boolean;
   /** Messages for a reader of the session's own stream that has missed some: what it had better ask for again. */
   readonly notices: readonly string[];
 }
@@ -56,6 +58,8 @@ export interface FollowStream extends ReaderOf {
 /** What the client asks to resume is gone, and the calls it was about are answered so. */
 export interface LostStream extends ReaderOf {
   readonly verdict: 'lost';
+  /** `<epoch>.<seq>` of the last event that the client has. */
+  readonly cursor: string;
 }
 
 export type Verdict = WholeAnswer | FollowStream | LostStream;

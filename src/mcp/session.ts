@@ -2,6 +2,7 @@
  * One client's session with one server: its streams, the calls under way, and the server's own session behind it.
  */
 
+import { createHash } from 'node:crypto';
 import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import type { EventIds, EventPosition } from './event-id.js';
@@ -13,6 +14,8 @@ import type { ForwardedHeaders, Upstream } from './upstream.js';
 
 /** Key of the session's own stream. */
 export const OWN_STREAM = 'own';
+/** Enough that no two are the same. */
+const LABEL_LENGTH = 16;
 /** Answers that the client gave to requests of the server, remembered so that a repeat is not passed on. */
 const ANSWERED_MAX = 1000;
 
@@ -35,6 +38,8 @@ export interface SessionOptions {
 
 export class Session {
   readonly id: string;
+  /** What log lines and streams call it: whoever knows the id can use it. */
+  readonly label: string;
   readonly mount: number;
   readonly principal: string;
   readonly upstream: Upstream;
@@ -58,6 +63,7 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.id = options.id;
+    this.label = createHash('sha256').update(options.id).digest('base64url').slice(0, LABEL_LENGTH);
     this.mount = options.mount;
     this.principal = options.principal;
     this.upstream = options.upstream;
@@ -167,7 +173,7 @@ export class Session {
     if (this.#ended) throw new RequestError('stream_not_found');
     const { id, principal } = this;
     const { streams, ids } = this.#options;
-    const ref = await streams.create(`${OWN_STREAMS_PREFIX}${id}:${key}`);
+    const ref = await streams.create(`${OWN_STREAMS_PREFIX}${this.label}:${key}`);
     const stream: MessageStream = new MessageStream({
       streams,
       stream: ref,

@@ -5,14 +5,18 @@
 
 import type { EdgeStream } from '../broker/edge-stream.js';
 import type { Ending } from '../broker/ending.js';
-import { classifyResume } from '../core/resume.js';
+import { formatCursor } from '../core/cursor.js';
+import { lowestReadable } from '../core/resume.js';
+import { RequestError } from '../errors.js';
 import { eventId, settledId } from '../mcp/event-id.js';
 import { errorText, HISTORY_GONE } from '../mcp/json-rpc.js';
-import type { FollowStream, ReaderOf } from '../mcp/messages.js';
+import type { FollowStream, LostStream, ReaderOf } from '../mcp/messages.js';
+import { Counter } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
 import type { EdgeServices } from './edge-services.js';
 import type { Exchange, Headers } from './exchange.js';
 import { mcpRendering } from './mcp-rendering.js';
+import { beginAfter, refused } from './resume-request.js';
 import { retryMs } from './retry.js';
 import { SseSink } from './sse-sink.js';
 
@@ -31,15 +35,22 @@ export function followStream(exchange: Exchange, followed: FollowStream, reader:
   try {
     const at = broker.positions(stream);
     if (at !== null) return enter(exchange, { ...followed, stream, at, reader });
-    tellLost(exchange, followed);
+    const cursor = formatCursor(followed.stream.epoch, followed.afterSeq ?? 0);
+    tellLost(exchange, { ...followed, verdict: 'lost', cursor });
     return false;
   } finally {
     broker.releaseReader(stream);
   }
 }
 
-/** A client that cannot be given what it missed is told so in a way that ends its calls, and asks no more. */
-export function tellLost(exchange: Exchange, lost: ReaderOf): void {
+/** A client that comes back to a stream that is gone is told so in a way that ends its calls, and asks no more. */
+export function tellLost(exchange: Exchange, lost: LostStream): void {
+  const { edge } = exchange;
+  edge.refusals.note(exchange, refused('epoch_changed', lost.cursor, null, edge.counters));
+  sendLost(exchange, lost);
+}
+
+function sendLost(exchange: Exchange, lost: ReaderOf): void {
   exchange.send(200, eventStreamHeaders(lost.session), lostFrames(lost));
 }
 
@@ -52,9 +63,9 @@ interface Entering extends Omit<FollowStream, 'stream'> {
 function enter(exchange: Exchange, entering: Entering): boolean {
   const { stream, at, session } = entering;
   const { edge } = exchange;
-  const afterSeq = beginAfter(entering);
+  const afterSeq = startOf(exchange, entering);
   if (afterSeq === null && entering.calls.length > 0) {
-    tellLost(exchange, entering);
+    sendLost(exchange, entering);
     return false;
   }
   const cursor = afterSeq ?? at.committed;
@@ -78,10 +89,21 @@ function enter(exchange: Exchange, entering: Entering): boolean {
 }
 
 /** The seq to begin after (I2); null: what comes after it is gone. */
-function beginAfter({ afterSeq: seq, at }: Entering): number | null {
-  if (seq === null) return null;
-  const { outcome } = classifyResume({ epoch: at.epoch, seq }, at);
-  return outcome === 'refused' ? null : seq;
+function startOf(exchange: Exchange, { afterSeq: seq, isNew, at }: Entering): number | null {
+  const { edge } = exchange;
+  const wholeStream = isNew && lowestReadable(at) === 1;
+  if (wholeStream) edge.counters.add(Counter.joinedLive, 1);
+  if (wholeStream || seq === null) return seq;
+  try {
+    const start = { epoch: at.epoch, seq };
+    const afterSeq = beginAfter(start, at, edge.counters);
+    edge.activity.resumed(exchange, start, at);
+    return afterSeq;
+  } catch (refusal) {
+    if (!(refusal instanceof RequestError)) throw refusal;
+    edge.refusals.note(exchange, refusal);
+    return null;
+  }
 }
 
 /**

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { useBroker } from '../support/broker-process.js';
+import { eventually } from '../support/deadline.js';
+import { request } from '../support/http.js';
+import {
+  initializeRequest,
+  McpClient,
+  messagesOf,
+  progressOf,
+  untilMessages,
+} from '../support/mcp-client.js';
+import { McpUpstream, type UpstreamExchange } from '../support/mcp-upstream.js';
+import type { SseSubscription } from '../support/sse-client.js';
+
+const upstream = await McpUpstream.start();
+after(() => upstream.stop());
+
+/** The error that a call ended with, and its reason. */
+async function failureOf(
+  call: SseSubscription,
+): Promise<{ id: unknown; code: unknown; reason: unknown; status: unknown }> {
+  assert.equal(await call.untilEnded(), 'end');
+  const last = messagesOf(call).at(-1);
+  const { reason, status } = last?.error?.data ?? {};
+  return { id: last?.id, code: last?.error?.code, reason, status };
+}
+
+describe('12.6 a server in trouble', () => {
+  const broker = useBroker(
+    '--mcp',
+    `/mcp=${upstream.url}`,
+    '--mcp-silence-ms',
+    '400',
+    '--body-bytes-max',
+    '64KiB',
+  );
+
+  const troubles: Record<
+    string,
+    { reason: string; status?: number; cause: (there: UpstreamExchange) => void }
+  > = {
+    'hangs up before it answers': { reason: 'unreachable', cause: (there) => there.reset() },
+    'hangs up in the midst of its stream': {
+      reason: 'broken',
+      cause: (there) => {
+        there.stream().progress(1);
+        setImmediate(() => there.reset());
+      },
+    },
+    'ends its stream without an answer': {
+      reason: 'broken',
+      cause: (there) => void there.stream().response.end(),
+    },
+    'hangs up in the midst of its JSON': {
+      reason: 'broken',
+      cause: (there) => {
+        there.response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '100' });
+        there.raw('{"jsonrpc":');
+        setImmediate(() => there.reset());
+      },
+    },
+    'says nothing': { reason: 'silent', cause: () => undefined },
+    'falls silent in its stream': { reason: 'silent', cause: (there) => void there.stream().progress(1) },
+    'answers no JSON': {
+      reason: 'rubbish',
+      cause: (there) => there.answer(200, 'hello', { 'Content-Type': 'text/html' }),
+    },
+    'says what is no message': {
+      reason: 'rubbish',
+      cause: (there) => void there.stream().raw('data: {"a":1}\n\n'),
+    },
+    'answers another call': {
+      reason: 'rubbish',
+      cause: (there) => there.answer(200, { jsonrpc: '2.0', id: 'another', result: {} }),
+    },
+    'accepts a call like a notification': { reason: 'rubbish', cause: (there) => there.answer(202) },
+    'says too much': {
+      reason: 'message_too_large',
+      cause: (there) => there.json({ much: 'x'.repeat(70_000) }),
+    },
+    'says too much in its stream': {
+      reason: 'message_too_large',
+      cause: (there) => there.stream().finish({ much: 'x'.repeat(70_000) }),
+    },
+    'does not know the caller': { reason: 'refused', status: 401, cause: (there) => there.answer(401, 'no') },
+    fails: { reason: 'refused', status: 500, cause: (there) => there.answer(500, 'oops') },
+    'sends the caller elsewhere': {
+      reason: 'refused',
+      status: 307,
+      cause: (there) => there.answer(307, '', { Location: 'http://127.0.0.1:1/' }),
+    },
+  };
+
+  for (const [what, { reason, status, cause }] of Object.entries(troubles)) {
+    it(`12.6 (20) ${what}: the call ends with the reason, and the session lives on`, async () => {
+      const client = await McpClient.open(broker.port);
+      const call = await client.call('mine');
+      cause(await upstream.nextCall());
+      assert.deepEqual(await failureOf(call), { id: 'mine', code: -32016, reason, status });
+      const next = await client.call(2);
+      (await upstream.nextCall()).json({ ok: true });
+      await next.untilEnded();
+      assert.deepEqual(messagesOf(next)[0]?.result, { ok: true });
+    });
+  }
+
+  it('12.6 what the server says with an HTTP error is the answer, where it is one', async () => {
+    const client = await McpClient.open(broker.port);
+    const call = await client.call('mine');
+    const there = await upstream.nextCall();
+    there.answer(400, { jsonrpc: '2.0', id: 'mine', error: { code: -32602, message: 'no such tool' } });
+    await call.untilEnded();
+    assert.deepEqual(messagesOf(call)[0]?.error, { code: -32602, message: 'no such tool' });
+  });
+
+  it('12.6 what came before the trouble is there', async () => {
+    const client = await McpClient.open(broker.port);
+    const call = await client.call('mine');
+    const there = (await upstream.nextCall()).stream().progress(1).progress(2);
+    await untilMessages(call, 2);
+    there.reset();
+    await failureOf(call);
+    assert.deepEqual(progressOf(call), [1, 2]);
+  });
+
+  it('12.6 messages after the answer, and a server that never ends its stream, change nothing', async () => {
+    const client = await McpClient.open(broker.port);
+    const call = await client.call(1);
+    const there = (await upstream.nextCall()).stream();
+    there
+      .say({ jsonrpc: '2.0', id: 1, result: { n: 1 } })
+      .say({ jsonrpc: '2.0', id: 1, result: { n: 2 } })
+      .progress(9);
+    assert.equal(await call.untilEnded(), 'end');
+    assert.deepEqual(messagesOf(call), [{ jsonrpc: '2.0', id: 1, result: { n: 1 } }]);
+    await there.closed;
+  });
+
+  it('12.6 a stream with ids that the server lets go of is taken up again, where it was', async () => {
+    upstream.listens = true;
+    const client = await McpClient.open(broker.port);
+    const call = await client.call(1);
+    const there = (await upstream.nextCall()).stream();
+    there.raw('id: u0\nretry: 10\ndata: \n\n').progress(1, 'u1');
+    there.response.end();
+    const second = await upstream.nextListener();
+    assert.equal(second.header('last-event-id'), 'u1');
+    second.stream().raw('id: u2\nretry: 10\ndata: \n\n');
+    setImmediate(() => second.reset());
+    const third = await upstream.nextListener();
+    assert.equal(third.header('last-event-id'), 'u2');
+    third
+      .stream()
+      .progress(2, 'u3')
+      .say({ jsonrpc: '2.0', id: 1, result: { ok: true } }, 'u4')
+      .response.end();
+    await call.untilEnded();
+    upstream.listens = false;
+    assert.deepEqual(progressOf(call), [1, 2]);
+    assert.deepEqual(messagesOf(call).at(-1)?.result, { ok: true });
+  });
+
+  it('12.6 a stream that gets nowhere is given up', async () => {
+    upstream.intercept = (exchange) => {
+      if (exchange.request.method !== 'GET') return false;
+      exchange.stream().raw('retry: 1\n\n').response.end();
+      return true;
+    };
+    const client = await McpClient.open(broker.port);
+    const call = await client.call(1);
+    (await upstream.nextCall()).stream().raw('id: u0\nretry: 1\ndata: \n\n').response.end();
+    assert.deepEqual(await failureOf(call), { id: 1, code: -32016, reason: 'broken', status: undefined });
+    upstream.intercept = () => false;
+  });
+
+  it('12.6 (4) a server that has forgotten the session is given a new one, and the client notices nothing', async () => {
+    const client = await McpClient.open(broker.port);
+    upstream.sessionId = 'the-next-one';
+    const seen = upstream.seen.length;
+    upstream.intercept = (exchange) => {
+      if (exchange.header('mcp-session-id') !== 'upstream-session') return false;
+      exchange.answer(404, {
+        jsonrpc: '2.0',
+        id: null,
+        error: { code: -32001, message: 'Session not found' },
+      });
+      return true;
+    };
+    const calls = await Promise.all([client.call('a'), client.call('b'), client.call('c')]);
+    for (let n = 0; n < 3; n++) {
+      const there = await upstream.nextCall();
+      assert.equal(there.header('mcp-session-id'), 'the-next-one');
+      there.json({ n });
+    }
+    await Promise.all(calls.map((call) => call.untilEnded()));
+    upstream.intercept = () => false;
+    upstream.sessionId = 'upstream-session';
+    assert.ok(calls.every((call) => messagesOf(call)[0]?.result !== undefined));
+    const begun = upstream.seen.slice(seen).filter((what) => what === 'POST initialize');
+    assert.equal(begun.length, 1, 'once for all three');
+    assert.equal((await client.notify('ping')).status, 202);
+  });
+
+  it('12.6 (4) a server that has forgotten the session and takes no other: the call ends', async () => {
+    const client = await McpClient.open(broker.port);
+    upstream.intercept = (exchange) => {
+      exchange.answer(404);
+      return true;
+    };
+    const call = await client.call('a');
+    assert.deepEqual(await failureOf(call), { id: 'a', code: -32016, reason: 'session_lost', status: 404 });
+    upstream.intercept = () => false;
+    const next = await client.call('b');
+    (await upstream.nextCall()).json({});
+    await next.untilEnded();
+  });
+
+  it('12.6 the end of a session ends its calls, here and at the server', async () => {
+    const client = await McpClient.open(broker.port);
+    const call = await client.call('mine');
+    const there = await upstream.nextCall();
+    there.stream().progress(1);
+    await untilMessages(call, 1);
+    await client.delete();
+    assert.equal((await failureOf(call)).code, -32018);
+    await there.closed;
+    assert.ok(upstream.seen.includes('DELETE'));
+  });
+});
+
+describe('12.6 a server that is not there', () => {
+  const broker = useBroker('--mcp', '/mcp=http://127.0.0.1:1/mcp');
+
+  it('12.6 initialize is answered with 502 and an error', async () => {
+    const answer = await request(broker.port, initializeRequest({}));
+    assert.equal(answer.status, 502);
+    const { id, error } = answer.json<{ id: string; error: { code: number; data: unknown } }>();
+    assert.deepEqual([id, error.code, error.data], ['init', -32016, { reason: 'unreachable' }]);
+  });
+});
+
+describe('12.1 limits', () => {
+  const broker = useBroker(
+    '--mcp',
+    `/mcp=${upstream.url}`,
+    '--mcp-sessions-max',
+    '2',
+    '--mcp-calls-max',
+    '2',
+    '--mcp-session-ttl-ms',
+    '1s',
+  );
+
+  it('12.1 no more calls at a time, and no more sessions, than there may be; those that nobody uses go', async () => {
+    const client = await McpClient.open(broker.port);
+    const calls = [await client.call(1), await client.call(2)];
+    const refused = await client.post({ jsonrpc: '2.0', id: 3, method: 'ping' });
+    assert.equal(refused.status, 429);
+    assert.deepEqual(refused.json<{ id: number }>().id, 3);
+    for (const call of calls) {
+      (await upstream.nextCall()).json({});
+      await call.untilEnded();
+    }
+    const other = await McpClient.open(broker.port);
+    assert.equal((await request(broker.port, initializeRequest({}))).status, 503);
+    const own = await other.read();
+    await eventually('room for another session', async () => {
+      return (await request(broker.port, initializeRequest({}))).status === 200;
+    });
+    assert.equal((await client.notify('ping')).status, 404, 'it was the first that nobody used');
+    assert.equal((await other.notify('ping')).status, 202, 'somebody reads it');
+    own.cut();
+  });
+});
