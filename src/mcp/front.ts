@@ -9,11 +9,13 @@ import { isUtf8 } from 'node:buffer';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
 import type { EventIds } from './event-id.js';
+import { FrontCount } from './front-counts.js';
 import {
   BAD_REQUEST,
   errorText,
   LIMIT_REACHED,
   NO_SESSION,
+  type RpcError,
   type RpcMessage,
   readMessages,
 } from './json-rpc.js';
@@ -39,6 +41,8 @@ export interface FrontOptions extends ReadersOptions {
   /** How long a session lives that nobody uses, milliseconds. */
   readonly sessionTtlMs: number;
   readonly newSessionId: () => string;
+  /** Told of calls that the front has to answer itself. */
+  readonly failed: (session: Session, error: RpcError) => void;
   readonly now: () => number;
 }
 
@@ -103,14 +107,28 @@ export class Front {
 
   async #initialize(request: ClientRequest, body: Uint8Array, message: RpcMessage): Promise<Verdict> {
     const call = message.id as string;
-    const { streams, ids, callsMax, sessionsMax } = this.#options;
-    if (this.#sessions.size >= sessionsMax) return refusal(503, LIMIT_REACHED, 'too many sessions', call);
+    const { streams, ids, callsMax, sessionsMax, counts, failed } = this.#options;
+    if (this.#sessions.size >= sessionsMax) {
+      counts.add(FrontCount.refusedSessions, 1);
+      return refusal(503, LIMIT_REACHED, 'too many sessions', call);
+    }
     const { mount, principal } = request;
     const upstream = this.#options.connect(mount, () => session);
     const id = this.#options.newSessionId();
-    const session: Session = new Session({ id, mount, principal, upstream, streams, ids, callsMax });
+    const session: Session = new Session({
+      id,
+      mount,
+      principal,
+      upstream,
+      streams,
+      ids,
+      callsMax,
+      counts,
+      failed,
+    });
     session.usedAtMs = this.#options.now();
     this.#sessions.set(id, session);
+    counts.set(FrontCount.sessions, this.#sessions.size);
     const answer = await upstream
       .initialize(body, request.forwarded, intoOwnStream(session))
       .catch((error: unknown) => passFailure(error, call));
@@ -119,6 +137,7 @@ export class Front {
       return 'status' in answer ? whole(answer) : { ...JSON_ANSWER, body: answer.text };
     }
     const { protocolVersion, capabilities } = answer.value as Record<string, unknown>;
+    counts.add(FrontCount.sessionsBegun, 1);
     session.revision = typeof protocolVersion === 'string' ? protocolVersion : ASSUMED_REVISION;
     session.capabilities = Object.keys((capabilities ?? {}) as object);
     return { ...JSON_ANSWER, headers: { ...JSON_ANSWER.headers, 'Mcp-Session-Id': id }, body: answer.text };
@@ -132,7 +151,11 @@ export class Front {
   ): Promise<Verdict> {
     if (calls.join().length > CALL_IDS_LENGTH_MAX) return refusal(400, BAD_REQUEST, 'the ids are too long');
     const stream = await session.openCall(calls);
-    if (stream === null) return refusal(429, LIMIT_REACHED, 'too many calls under way', calls[0]);
+    if (stream === null) {
+      this.#options.counts.add(FrontCount.refusedCalls, 1);
+      return refusal(429, LIMIT_REACHED, 'too many calls under way', calls[0]);
+    }
+    this.#options.counts.add(FrontCount.calls, 1);
     this.#readers.first(stream, request.reader);
     session.upstream.call(body, request.forwarded, stream);
     return { ...follow(session, stream, 0), isNew: true };
@@ -200,6 +223,7 @@ export class Front {
 
   #end(session: Session): void {
     this.#sessions.delete(session.id);
+    this.#options.counts.set(FrontCount.sessions, this.#sessions.size);
     session.end();
   }
 

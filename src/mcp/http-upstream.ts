@@ -236,6 +236,8 @@ export class HttpUpstream implements Upstream {
     headers: ForwardedHeaders,
     body: Uint8Array | null,
   ): Promise<IncomingMessage> {
+    // Whoever comes while it begins anew has a session to wait for.
+    await this.#renewing?.catch(() => undefined);
     const sessionId = this.#sessionId;
     const response = await this.#request(method, this.#withSession(headers), body);
     if (response.statusCode !== 404 || sessionId === null) return response;

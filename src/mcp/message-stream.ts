@@ -22,6 +22,8 @@ export interface MessageStreamOptions {
   readonly calls: readonly string[];
   /** Called once, when all calls are answered. */
   readonly answered: () => void;
+  /** Called before that when the front has to answer them itself. */
+  readonly failed: (error: RpcError) => void;
 }
 
 /** A message on its way into the stream. */
@@ -55,6 +57,7 @@ export class MessageStream {
   readonly #streams: McpStreams;
   readonly #unanswered: Set<string>;
   readonly #answered: () => void;
+  readonly #failed: (error: RpcError) => void;
   /** Taken and not appended yet. Bounded: who pushes waits for `#room`. */
   readonly #waiting: Taken[] = [];
   #room: Promise<void> | null = null;
@@ -68,6 +71,7 @@ export class MessageStream {
     this.#streams = options.streams;
     this.#unanswered = new Set(options.calls);
     this.#answered = options.answered;
+    this.#failed = options.failed;
   }
 
   get isOwn(): boolean {
@@ -100,6 +104,7 @@ export class MessageStream {
   /** Answers every call that is not answered yet. Of those that the client has cancelled it expects no answer. */
   fail(error: RpcError): void {
     if (this.#closed) return;
+    this.#failed(error);
     for (const call of this.#unanswered) {
       if (!this.cancelled.has(call)) this.#append({ text: errorText(call, error), call });
     }

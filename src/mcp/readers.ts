@@ -3,11 +3,13 @@
  * they lost still looks alive from here, and must not be refused for that.
  */
 
+import { FrontCount, type FrontCounts } from './front-counts.js';
 import type { MessageStream, ReaderName } from './message-stream.js';
 
 export interface ReadersOptions {
   /** Takes a reader off its stream; `left` follows, in any case. */
   readonly endReader: (reader: ReaderName) => void;
+  readonly counts: FrontCounts;
 }
 
 interface Reading {
@@ -21,11 +23,13 @@ interface Reading {
 
 export class Readers {
   readonly #endReader: (reader: ReaderName) => void;
+  readonly #counts: FrontCounts;
   /** Bounded by the edges' connections. */
   readonly #open = new Map<ReaderName, Reading>();
 
-  constructor({ endReader }: ReadersOptions) {
+  constructor({ endReader, counts }: ReadersOptions) {
     this.#endReader = endReader;
+    this.#counts = counts;
   }
 
   /** Resolves when the reader before is off the stream. @returns false when meanwhile another one has come. */
@@ -34,7 +38,10 @@ export class Readers {
     const reading = before === null ? undefined : this.#open.get(before);
     const begun = reading === undefined ? Promise.resolve() : reading.begun.then(() => reading.over);
     this.#add(stream, reader, begun);
-    if (before !== null && reading !== undefined) this.#endReader(before);
+    if (before !== null && reading !== undefined) {
+      this.#endReader(before);
+      this.#counts.add(FrontCount.takeovers, 1);
+    }
     await begun;
     if (stream.reader === reader) return true;
     this.left(reader, 0);

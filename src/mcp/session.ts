@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import type { EventIds, EventPosition } from './event-id.js';
+import { FrontCount, type FrontCounts } from './front-counts.js';
 import { type RpcError, type RpcMessage, SESSION_ENDED } from './json-rpc.js';
 import type { McpStreams } from './mcp-streams.js';
 import { MessageStream } from './message-stream.js';
@@ -34,6 +35,9 @@ export interface SessionOptions {
   readonly ids: EventIds;
   /** Calls under way at a time, and streams of answered ones that are kept. */
   readonly callsMax: number;
+  readonly counts: FrontCounts;
+  /** Told of calls that the front has to answer itself. */
+  readonly failed: (session: Session, error: RpcError) => void;
 }
 
 export class Session {
@@ -90,11 +94,11 @@ export class Session {
   /** @returns null when as many calls are under way as there may be. @throws {RequestError} no room for a stream */
   async openCall(calls: readonly string[]): Promise<MessageStream | null> {
     if (this.#underWay >= this.#options.callsMax) return null;
-    this.#underWay++;
+    this.#countUnderWay(1);
     try {
       return await this.#open(`c${++this.#lastKey}`, calls);
     } catch (error) {
-      this.#underWay--;
+      this.#countUnderWay(-1);
       throw error;
     }
   }
@@ -169,6 +173,11 @@ export class Session {
     this.#byKey.clear();
   }
 
+  #countUnderWay(change: 1 | -1): void {
+    this.#underWay += change;
+    this.#options.counts.add(FrontCount.callsUnderWay, change);
+  }
+
   async #open(key: string, calls: readonly string[]): Promise<MessageStream> {
     if (this.#ended) throw new RequestError('stream_not_found');
     const { id, principal } = this;
@@ -181,6 +190,7 @@ export class Session {
       prefix: ids.prefix({ session: id, principal, key, epoch: ref.epoch, calls }),
       calls,
       answered: () => this.#noteAnswered(stream),
+      failed: (error) => this.#options.failed(this, error),
     });
     this.#byKey.set(key, stream);
     if (this.#ended) stream.fail(ENDED);
@@ -189,7 +199,7 @@ export class Session {
 
   #noteAnswered(stream: MessageStream): void {
     if (stream.isOwn) return;
-    this.#underWay--;
+    this.#countUnderWay(-1);
     this.#answered.push(stream);
     while (this.#answered.length > this.#options.callsMax) {
       const oldest = this.#answered.shift() as MessageStream;

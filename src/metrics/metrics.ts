@@ -6,9 +6,11 @@
 import { collectDefaultMetrics, Gauge, Counter as PromCounter, Registry } from 'prom-client';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamLag } from '../broker/lag.js';
+import type { FrontCounts } from '../mcp/front-counts.js';
 import type { Arena } from '../ring/arena.js';
 import { CounterHistogram, type Counters } from '../ring/counters.js';
 import { type LogSources, registerLogMetrics } from './log-metrics.js';
+import { registerMcpMetrics } from './mcp-metrics.js';
 import { CATCH_UP, COMPUTED, LOOP_DELAY, STREAM_METRICS, SUBSCRIBER_LAG, WORD_METRICS } from './names.js';
 import { addUp, SharedHistogram } from './shared-histogram.js';
 import { StreamPicker } from './stream-picker.js';
@@ -36,6 +38,8 @@ export interface MetricsSources {
   readonly streamsTop: number;
   /** Null without a durable log. */
   readonly log: LogSources | null;
+  /** Null without a front of MCP servers. */
+  readonly mcp: FrontCounts | null;
 }
 
 type Family = keyof typeof COMPUTED | keyof typeof STREAM_METRICS;
@@ -58,6 +62,7 @@ export class Metrics {
       registerLogMetrics(sources.log, this.#registry);
       registerCatchUp(sources.counters, this.#registry);
     }
+    if (sources.mcp !== null) registerMcpMetrics(sources.mcp, this.#registry);
     for (const [family, { name, help }] of Object.entries(COMPUTED)) {
       const Kind = name.endsWith('_total') ? PromCounter : Gauge;
       this.#set.set(family as Family, new Kind({ name, help, registers }));

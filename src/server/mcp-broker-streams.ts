@@ -7,6 +7,7 @@ import type { StreamRef } from '../broker/edge-stream.js';
 import type { Config } from '../config/schema.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import { RequestError } from '../errors.js';
+import { FrontCount, type FrontCounts } from '../mcp/front-counts.js';
 import type { Appended, McpStreams } from '../mcp/mcp-streams.js';
 import * as append from '../ring/append.js';
 import { isCurrent, touchStream } from '../ring/lifecycle.js';
@@ -20,6 +21,13 @@ import type { McpSetup } from './mcp-thread.js';
 /** No edge: nobody reads here. */
 const NO_EDGE = -1;
 
+export interface BrokerStreamsParts {
+  readonly setup: McpSetup;
+  readonly link: EdgeLink;
+  readonly now: () => number;
+  readonly counts: FrontCounts;
+}
+
 export class BrokerStreams implements McpStreams {
   readonly #config: Config;
   readonly #link: EdgeLink;
@@ -28,9 +36,11 @@ export class BrokerStreams implements McpStreams {
   readonly #wakes: Wakes;
   readonly #appender: append.Appender;
   readonly #batch: FrameBatch;
+  readonly #counts: FrontCounts;
   readonly #logStatus: LogStatus | null;
 
-  constructor({ setup, link, now }: { setup: McpSetup; link: EdgeLink; now: () => number }) {
+  constructor({ setup, link, now, counts }: BrokerStreamsParts) {
+    this.#counts = counts;
     this.#config = setup.config;
     this.#link = link;
     this.#now = now;
@@ -53,6 +63,7 @@ export class BrokerStreams implements McpStreams {
     switch (outcome) {
       case append.APPENDED:
         this.#wakes.tell(stream.slot, this.#appender.toTell, NO_EDGE);
+        this.#counts.add(FrontCount.messages, 1);
         return 'appended';
       case append.APPEND_UNCOMMITTED:
       case append.APPEND_NO_MEMORY:

@@ -17,6 +17,8 @@ export interface McpSetup {
   /** How the durable log is doing; null without one. */
   readonly logStatus: SharedArrayBuffer | null;
   readonly clockOrigin: ClockOrigin;
+  /** See front-counts.ts. */
+  readonly counts: SharedArrayBuffer;
   /** To the edges, in their order. */
   readonly edges: readonly MessagePort[];
 }

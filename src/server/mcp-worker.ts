@@ -8,10 +8,14 @@ import { assert } from '../assert.js';
 import { createLogger } from '../log.js';
 import { EventIds } from '../mcp/event-id.js';
 import { Front } from '../mcp/front.js';
+import { FAILED_COUNT, FrontCount, FrontCounts } from '../mcp/front-counts.js';
 import { HttpTarget } from '../mcp/http-request.js';
 import { HttpUpstream } from '../mcp/http-upstream.js';
+import type { RpcError } from '../mcp/json-rpc.js';
 import type { FromEdge, ToEdge } from '../mcp/messages.js';
 import { readMount } from '../mcp/mount.js';
+import type { Session } from '../mcp/session.js';
+import { LineLimit } from '../transport/line-limit.js';
 import { EdgeLink } from './edge-link.js';
 import { BrokerStreams } from './mcp-broker-streams.js';
 import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
@@ -32,15 +36,20 @@ const clock = new SteadyClock(setup.clockOrigin);
 const link = new EdgeLink({ postMessage: (message) => port.postMessage(message) });
 const targets = config.mcp.map((mount) => new HttpTarget(readMount(mount).url, config.mcpSilenceMs));
 
+const counts = new FrontCounts(setup.counts);
+const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
+
 const front = new Front({
-  streams: new BrokerStreams({ setup, link, now: clock.now }),
+  streams: new BrokerStreams({ setup, link, now: clock.now, counts }),
+  counts,
   ids: new EventIds(randomBytes(SECRET_BYTES)),
   connect: (mount, session) =>
     new HttpUpstream({
       target: targets[mount] as HttpTarget,
       messageBytesMax: config.bodyBytesMax,
       renewed: () => {
-        log.info({ mount: config.mcp[mount], session: shown(session().id) }, 'session taken up anew');
+        counts.add(FrontCount.renewals, 1);
+        log.info({ path: pathOf(session()), session: session().label }, 'session taken up anew');
         session().forgetAnswers();
       },
     }),
@@ -49,6 +58,7 @@ const front = new Front({
   callsMax: config.mcpCallsMax,
   sessionTtlMs: config.mcpSessionTtlMs,
   newSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
+  failed: noteFailed,
   now: clock.now,
 });
 
@@ -79,9 +89,16 @@ function tell(message: McpMessage): void {
   port.postMessage(message);
 }
 
-/** Whoever knows the id of a session can use it: log lines have its beginning only. */
-function shown(id: string): string {
-  return id.slice(0, 6);
+function noteFailed(session: Session, { code, data }: RpcError): void {
+  const reason = data?.reason as keyof typeof FAILED_COUNT;
+  counts.add(FAILED_COUNT[reason], 1);
+  if (!lines.hasRoom) return;
+  const { principal, label } = session;
+  log.info({ path: pathOf(session), session: label, principal, code, ...data }, 'call failed');
+}
+
+function pathOf({ mount }: Session): string {
+  return readMount(config.mcp[mount] as string).path;
 }
 
 function stop(): void {

@@ -9,6 +9,7 @@ import { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { Logger } from '../log.js';
+import { createFrontCounts, FrontCounts } from '../mcp/front-counts.js';
 import { Metrics } from '../metrics/metrics.js';
 import { countersOfAll } from '../ring/counters.js';
 import { holdFrom } from '../ring/lifecycle.js';
@@ -88,6 +89,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   });
   const activity = new ActivityFeed(makeEpoch(randomBytes(EPOCH_LENGTH)));
   const askEdges: AskEdges = (topic, ask) => Promise.all(threads.map((thread) => thread.report(topic, ask)));
+  const mcpCounts = config.mcp.length === 0 ? null : createFrontCounts();
   const metrics = new Metrics({
     counters: countersOfAll(buffers.counters),
     arena: rings.arena,
@@ -96,6 +98,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     streamPatterns: config.metricsStreams,
     streamsTop: config.metricsStreamsTop,
     log: durability?.metricsSources ?? null,
+    mcp: mcpCounts === null ? null : new FrontCounts(mcpCounts),
     lags: async () => (await askEdges('lags', { names: null })).flatMap((lags) => lags ?? []),
     activity,
   });
@@ -134,7 +137,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     await durability?.restore(directory, named);
     const logStatus = durability?.status ?? null;
     const shared = { config, logStatus, clockOrigin: origin, ...buffers };
-    if (config.mcp.length > 0) mcp = new McpThread(shared, coordinator);
+    if (mcpCounts !== null) mcp = new McpThread({ ...shared, counts: mcpCounts }, coordinator);
     for (let edge = 0; edge < config.threads; edge++) {
       const keys = keySource?.keys ?? null;
       threads.push(new EdgeThread({ ...shared, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));

@@ -7,12 +7,10 @@ import type { Principal } from '../auth/principal.js';
 import type { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { Activity } from './activity.js';
+import { LineLimit } from './line-limit.js';
 
 /** Members of a problem that are safe to write down, and say why. */
 const SHOWN = ['reason', 'scope', 'cursor', 'epoch', 'floor', 'head', 'earliest'] as const;
-
-const LINES_MAX = 50;
-const WINDOW_MS = 1000;
 
 /** What a refusal is about. */
 export interface Refused {
@@ -23,18 +21,15 @@ export interface Refused {
 
 export class RefusalLog {
   readonly #log: Logger;
-  readonly #now: () => number;
+  readonly #lines: LineLimit;
   readonly #prefix: string;
   readonly #activity: Activity;
   #lastNumber = 0;
-  #windowEndsMs = 0;
-  #lines = 0;
-  #unwritten = 0;
 
   /** @param prefix tells the requests of this edge and this process from others. */
   constructor(log: Logger, now: () => number, prefix: string, activity: Activity) {
     this.#log = log;
-    this.#now = now;
+    this.#lines = new LineLimit(now, (count) => log.info({ count }, 'refusals not logged'));
     this.#prefix = prefix;
     this.#activity = activity;
   }
@@ -44,25 +39,11 @@ export class RefusalLog {
     const { principal, stream } = refused;
     const request = `${this.#prefix}-${(++this.#lastNumber).toString(36)}`;
     this.#activity.refused(refused, error, request);
-    if (!this.#hasRoom()) {
-      this.#unwritten++;
-      return request;
-    }
+    if (!this.#lines.hasRoom) return request;
     const shown: Record<string, unknown> = {};
     for (const member of SHOWN) if (error.extra[member] !== undefined) shown[member] = error.extra[member];
     const { code, status } = error;
     this.#log.info({ request, code, status, stream, principal: principal.id, ...shown }, 'refused');
     return request;
-  }
-
-  #hasRoom(): boolean {
-    const nowMs = this.#now();
-    if (nowMs >= this.#windowEndsMs) {
-      if (this.#unwritten > 0) this.#log.info({ count: this.#unwritten }, 'refusals not logged');
-      this.#unwritten = 0;
-      this.#lines = 0;
-      this.#windowEndsMs = nowMs + WINDOW_MS;
-    }
-    return ++this.#lines <= LINES_MAX;
   }
 }

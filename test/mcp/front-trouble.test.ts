@@ -11,6 +11,7 @@ import {
   untilMessages,
 } from '../support/mcp-client.js';
 import { McpUpstream, type UpstreamExchange } from '../support/mcp-upstream.js';
+import { scrape, total } from '../support/prometheus.js';
 import type { SseSubscription } from '../support/sse-client.js';
 
 const upstream = await McpUpstream.start();
@@ -226,6 +227,35 @@ describe('12.6 a server in trouble', () => {
     assert.equal((await failureOf(call)).code, -32018);
     await there.closed;
     assert.ok(upstream.seen.includes('DELETE'));
+  });
+});
+
+describe('12.6 what an operator sees', () => {
+  const broker = useBroker('--mcp', `/mcp=${upstream.url}`);
+
+  it('10 sessions, calls and failures are counted, and a failure is logged without what would let one in', async () => {
+    const client = await McpClient.open(broker.port);
+    const call = await client.call(1);
+    (await upstream.nextCall()).answer(500, 'oops');
+    await failureOf(call);
+    const waiting = await client.call(2);
+    const there = await upstream.nextCall();
+    const taken = await client.read((await waiting.untilEvents(1))[0]?.id);
+    const metrics = await scrape(broker.port);
+    const value = (name: string, labels = {}) => total(metrics, `gapless_mcp_${name}`, labels);
+    assert.equal(value('sessions'), 1);
+    assert.equal(value('sessions_begun_total'), 1);
+    assert.equal(value('calls_total'), 2);
+    assert.equal(value('calls_under_way'), 1);
+    assert.equal(value('messages_total'), 1);
+    assert.equal(value('takeovers_total'), 1);
+    assert.equal(value('calls_failed_total', { reason: 'refused' }), 1);
+    assert.equal(value('calls_failed_total'), 1);
+    const line = await broker.process.until('call failed');
+    assert.deepEqual([line.path, line.code, line.reason, line.status], ['/mcp', -32016, 'refused', 500]);
+    assert.ok(!JSON.stringify(broker.process.log).includes(client.session));
+    there.json({});
+    await taken.untilEnded();
   });
 });
 

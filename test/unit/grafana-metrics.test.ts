@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { MCP_FAILURES, MCP_METRICS } from '#gapless/metrics/mcp-names.js';
 import {
   CATCH_UP,
   COMMIT_SECONDS,
@@ -31,7 +32,7 @@ const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
 /** The broker's metrics, by all the names that a query can know them under. */
 const OURS: ReadonlySet<string> = new Set(
   [
-    ...[...WORD_METRICS, ...LOG_METRICS, LOOP_DELAY, LOG_FAULT],
+    ...[...WORD_METRICS, ...LOG_METRICS, ...MCP_METRICS, MCP_FAILURES, LOOP_DELAY, LOG_FAULT],
     ...[COMPUTED, STREAM_METRICS, REPLAY_METRICS].flatMap((metrics) => Object.values(metrics)),
   ]
     .map(({ name }) => name)

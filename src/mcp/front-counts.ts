@@ -1,0 +1,70 @@
+/**
+ * How the front is doing: written by its thread, read by whoever renders metrics.
+ *
+ *   offset size type field    access
+ *        0  8*n f64[] counts  plain, single writer: the thread of the front; by FrontCount
+ */
+
+import type { UpstreamReason } from './upstream.js';
+
+/** Index of each count. Gauges are marked. */
+export const FrontCount = {
+  /** Gauge. */
+  sessions: 0,
+  sessionsBegun: 1,
+  /** Gauge: calls that wait for their answer. */
+  callsUnderWay: 2,
+  calls: 3,
+  messages: 4,
+  takeovers: 5,
+  /** Sessions that a server had forgotten and took up anew. */
+  renewals: 6,
+  refusedSessions: 7,
+  refusedCalls: 8,
+  failedUnreachable: 9,
+  failedBroken: 10,
+  failedSilent: 11,
+  failedRefused: 12,
+  failedRubbish: 13,
+  failedTooLarge: 14,
+  failedSessionLost: 15,
+  failedSessionEnded: 16,
+} as const;
+
+/** Why a call was answered by the front. */
+export const FAILED_COUNT: Readonly<Record<UpstreamReason | 'session_ended', number>> = {
+  unreachable: FrontCount.failedUnreachable,
+  broken: FrontCount.failedBroken,
+  silent: FrontCount.failedSilent,
+  refused: FrontCount.failedRefused,
+  rubbish: FrontCount.failedRubbish,
+  message_too_large: FrontCount.failedTooLarge,
+  session_lost: FrontCount.failedSessionLost,
+  session_ended: FrontCount.failedSessionEnded,
+};
+
+const LENGTH = 32;
+
+export function createFrontCounts(): SharedArrayBuffer {
+  return new SharedArrayBuffer(8 * LENGTH);
+}
+
+export class FrontCounts {
+  readonly #counts: Float64Array;
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.#counts = new Float64Array(buffer);
+  }
+
+  add(count: number, amount: number): void {
+    this.#counts[count] = this.get(count) + amount;
+  }
+
+  set(count: number, value: number): void {
+    this.#counts[count] = value;
+  }
+
+  get(count: number): number {
+    return this.#counts[count] as number;
+  }
+}
