@@ -16,6 +16,7 @@ const HEIGHT: Record<string, number> = {
   metrics: 5,
   mcp: 4,
   broker: 3,
+  'mcp-sdk': 3,
   auth: 2,
   storage: 2,
   wire: 2,

@@ -1,0 +1,129 @@
+/**
+ * Change events for all processes of a server: what one publishes, the listeners of all of them get, in one order. A
+ * broken connection to the broker is resumed; where events are gone, listeners are told that everything may have
+ * changed, which makes clients fetch it again.
+ */
+
+import { sleep } from '../client/backoff.js';
+import {
+  type ConnectionOptions,
+  GaplessClient,
+  GaplessError,
+  type Publisher,
+  ResumeUnavailableError,
+  StreamDeletedError,
+} from '../client/client.js';
+import type { ServerEvent } from './sdk-shapes.js';
+
+export interface GaplessServerEventBusOptions {
+  /** The broker, or how it is reached. */
+  readonly broker: GaplessClient | ConnectionOptions;
+  /** The stream that the processes of one server share. */
+  readonly stream?: string | undefined;
+  /** Before the first attempt to come back to the broker, milliseconds; then doubled, up to 30 s. */
+  readonly retryMs?: number | undefined;
+  /** Told of what a listener threw, of an event that could not be published, and of a broker that refuses to be read. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+const STREAM = 'mcp-server-events';
+/** Far more than are missed in a break. */
+const CONFIG = { retention: { events: 1000 } };
+/** After a refusal that trying again may not cure: a token may be renewed, an operator may act. */
+const REFUSED_RETRY_MS = 5000;
+
+const MISSED: readonly ServerEvent[] = [
+  { kind: 'tools_list_changed' },
+  { kind: 'prompts_list_changed' },
+  { kind: 'resources_list_changed' },
+];
+
+export class GaplessServerEventBus {
+  /** Resolves when this process hears of all that is published from now on. */
+  readonly ready: Promise<void>;
+  readonly #client: GaplessClient;
+  readonly #stream: string;
+  readonly #publisher: Publisher;
+  readonly #listeners = new Set<(event: ServerEvent) => void>();
+  readonly #closing = new AbortController();
+  readonly #onError: (error: unknown) => void;
+  readonly #retryMs: number | undefined;
+  #isOpen: () => void = () => undefined;
+
+  constructor({ broker, stream = STREAM, retryMs, onError = () => undefined }: GaplessServerEventBusOptions) {
+    this.#client = broker instanceof GaplessClient ? broker : new GaplessClient(broker);
+    this.#stream = stream;
+    this.#onError = onError;
+    this.#retryMs = retryMs;
+    this.#publisher = this.#client.publisher(stream, { signal: this.#closing.signal });
+    this.ready = new Promise((resolve) => {
+      this.#isOpen = resolve;
+    });
+    void this.#follow();
+  }
+
+  /** Reaches listeners, those of this process too, when it comes back from the broker. */
+  publish(event: ServerEvent): void {
+    this.#publisher.publish(event).catch((error: unknown) => {
+      if (!this.#closing.signal.aborted) this.#onError(error);
+    });
+  }
+
+  subscribe(listener: (event: ServerEvent) => void): () => void {
+    // A function of its own for each subscription, for one listener may subscribe twice.
+    const entry = (event: ServerEvent): void => listener(event);
+    this.#listeners.add(entry);
+    return () => {
+      this.#listeners.delete(entry);
+    };
+  }
+
+  /** Lets go of the broker; nothing is published or heard after this. */
+  close(): void {
+    this.#closing.abort();
+    this.#listeners.clear();
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
+      try {
+        await this.#client.createStream(this.#stream, CONFIG).catch(ignoreConflict);
+        await this.#listen(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (error instanceof ResumeUnavailableError || error instanceof StreamDeletedError) {
+          for (const event of MISSED) this.#deliver(event);
+          continue;
+        }
+        this.#onError(error);
+        await sleep(REFUSED_RETRY_MS, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    const events = this.#client.subscribe(this.#stream, {
+      signal,
+      retryMs: this.#retryMs,
+      onStatus: ({ state }) => {
+        if (state === 'open') this.#isOpen();
+      },
+    });
+    for await (const { data } of events) this.#deliver(JSON.parse(data) as ServerEvent);
+  }
+
+  #deliver(event: ServerEvent): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event);
+      } catch (error) {
+        this.#onError(error);
+      }
+    }
+  }
+}
+
+function ignoreConflict(error: unknown): void {
+  if (!(error instanceof GaplessError) || error.code !== 'config_conflict') throw error;
+}

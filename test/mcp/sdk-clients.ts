@@ -1,0 +1,80 @@
+import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
+import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { SdkVersion } from './sdk-server.js';
+
+export interface CallOutcome {
+  readonly progress: string[];
+  readonly text: string;
+}
+
+/** An unmodified client of the official SDK; it comes back after a break at once and often. */
+export interface SdkClient {
+  callTool(
+    name: string,
+    given: Record<string, unknown>,
+    options?: { readonly onProgress?: (message: string) => void; readonly timeoutMs?: number },
+  ): Promise<CallOutcome>;
+  listTools(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+const RECONNECTION = {
+  initialReconnectionDelay: 10,
+  maxReconnectionDelay: 100,
+  reconnectionDelayGrowFactor: 1.5,
+  maxRetries: 20,
+};
+const TIMEOUT_MS = 30_000;
+
+export async function connectSdkClient(version: SdkVersion, url: string): Promise<SdkClient> {
+  const options = { reconnectionOptions: RECONNECTION };
+  const info = { name: `client of version ${version}`, version: '1.0.0' };
+  if (version === 1) {
+    const client = new Client1(info);
+    const transport = new Transport1(new URL(url), options);
+    await client.connect(transport as Parameters<typeof client.connect>[0]);
+    return wrap(client, (call, request) => client.callTool(call, undefined, request));
+  }
+  const client = new Client2(info);
+  await client.connect(new Transport2(new URL(url), options));
+  return wrap(client, (call, request) => client.callTool(call, request));
+}
+
+interface Call {
+  name: string;
+  arguments: Record<string, unknown>;
+}
+
+interface RequestOptions {
+  onprogress: (progress: { progress: number; message?: string | undefined }) => void;
+  timeout: number;
+}
+
+function wrap(
+  client: Client1 | Client2,
+  callTool: (call: Call, options: RequestOptions) => Promise<unknown>,
+): SdkClient {
+  return {
+    async callTool(name, given, { onProgress, timeoutMs = TIMEOUT_MS } = {}) {
+      const progress: string[] = [];
+      const result = await callTool(
+        { name, arguments: given },
+        {
+          onprogress: ({ message = '' }) => {
+            progress.push(message);
+            onProgress?.(message);
+          },
+          timeout: timeoutMs,
+        },
+      );
+      const { content } = result as { content: { text?: string }[] };
+      return { progress, text: content.map(({ text = '' }) => text).join('') };
+    },
+    async listTools() {
+      const { tools } = await client.listTools();
+      return tools.map(({ name }) => name).sort();
+    },
+    close: () => client.close(),
+  };
+}
