@@ -80,13 +80,12 @@ export class Exchange {
     this.#watching = true;
     this.edge.counters.add(Counter.connectionsInUse, 1);
     this.res.onAborted(() => {
-      this.leave();
+      this.#leave();
       this.#gone?.();
     });
   }
 
-  /** Ends the exchange: its connection is somebody else's now, or gone. */
-  leave(): void {
+  #leave(): void {
     if (this.#done) return;
     this.#done = true;
     if (this.#watching) this.edge.counters.add(Counter.connectionsInUse, -1);
@@ -126,7 +125,7 @@ export class Exchange {
   /** Writes the head of an answer and leaves the rest to `finish`. */
   answer(status: number, headers: Headers, finish: (res: HttpResponse) => unknown): void {
     if (this.#done) return;
-    this.leave();
+    this.#leave();
     this.res.cork(() => {
       this.res.writeStatus(STATUS_TEXT[status] as string);
       for (const name in headers) this.res.writeHeader(name, headers[name] as string);

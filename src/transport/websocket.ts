@@ -99,7 +99,6 @@ function shakeHands(exchange: Exchange, req: HttpRequest, context: us_socket_con
   });
   const key = req.getHeader('sec-websocket-key');
   const extensions = req.getHeader('sec-websocket-extensions');
-  exchange.leave();
   res.cork(() => res.upgrade<UserData>({ connection }, key, protocol, extensions, context));
 }
 
