@@ -17,6 +17,7 @@ const HEIGHT: Record<string, number> = {
   mcp: 4,
   broker: 3,
   'mcp-sdk': 3,
+  console: 3,
   auth: 2,
   storage: 2,
   wire: 2,

@@ -274,6 +274,12 @@ const DEFINITIONS = {
     default: 5 * SECOND_MS,
     doc: 'Time over which subscribers are sent away when the broker is told to end.',
   }),
+  console: define({
+    group: 'Operations',
+    kind: onOff(),
+    default: true,
+    doc: 'Serve the console for operators at `/console`. What it shows needs the right `admin`.',
+  }),
   metricsStreams: define({
     group: 'Operations',
     kind: list({

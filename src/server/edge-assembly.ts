@@ -9,6 +9,7 @@ import { EdgeBroker } from '../broker/edge-broker.js';
 import type { EdgeBrokerOptions } from '../broker/edge-broker-options.js';
 import type { Subscription } from '../broker/subscription.js';
 import type { Config } from '../config/schema.js';
+import type { ConsoleAssets } from '../console/assets.js';
 import { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import { Counter, Counters, countersOfAll } from '../ring/counters.js';
@@ -37,6 +38,7 @@ export interface EdgeParts extends Pick<EdgeBrokerOptions, 'now' | 'random' | 'd
   /** The way to the front of the MCP servers; null: there are none. */
   readonly mcp: McpFront | null;
   readonly log: Logger;
+  readonly console: ConsoleAssets | null;
 }
 
 export function assembleEdge(parts: EdgeParts): EdgeServices {
@@ -98,6 +100,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     limits,
     refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36), activity),
     activity,
+    console: parts.console,
     clientAddress: new ClientAddress(config.trustedProxies),
     cors: new Cors(config.corsOrigins),
     log,

@@ -7,6 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
 import type { KeyMaterial } from '../auth/key-material.js';
 import type { Config } from '../config/schema.js';
+import { loadConsole } from '../console/assets.js';
 import { createLogger } from '../log.js';
 import { Counter } from '../ring/counters.js';
 import { addRoutes } from '../transport/app.js';
@@ -36,6 +37,7 @@ const services = assembleEdge({
   link,
   mcp: setup.mcp === null ? null : new McpLink(setup.mcp, edge),
   log,
+  console: config.console ? loadConsole(setup.keys !== null) : null,
   now: new SteadyClock(setup.clockOrigin).now,
   random: Math.random,
   defer: setImmediate,

@@ -11,6 +11,7 @@ import type { PageFormat } from '../wire/page.js';
 import { negotiate } from './accept.js';
 import type { Handler } from './access.js';
 import { admit, countConnection } from './admission.js';
+import { showConsole } from './console.js';
 import type { EdgeServices } from './edge-services.js';
 import { Exchange } from './exchange.js';
 import { checkOrigin, handleMcp, mountName } from './mcp.js';
@@ -53,6 +54,7 @@ const ACK = '/v1/streams/:stream/ack';
 const SUBSCRIBER = '/v1/streams/:stream/subscribers/:subscriber';
 const READERS = '/v1/streams/:stream/readers';
 const ACTIVITY = '/v1/activity';
+const CONSOLE = ['/console', '/console/*'];
 const CLOSE = '/v1/streams/:stream/close';
 
 /** Which methods a path has, for `Allow`. The first pattern that fits decides. */
@@ -61,6 +63,7 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
   [/^\/v1\/streams\/[^/]+\/(state|readers)$/, 'GET, HEAD'],
   [/^\/v1\/activity$/, 'GET, HEAD'],
+  [/^\/console(\/.*)?$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+\/(close|ack)$/, 'POST'],
   [/^\/v1\/streams\/[^/]+\/subscribers\/[^/]+$/, 'DELETE'],
   [/^\/(healthz|readyz|metrics)?$/, 'GET, HEAD'],
@@ -122,6 +125,12 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
     route((exchange) => exchange.send(200, WATCH_PAGE_HEADERS, WATCH_PAGE), options),
   );
   for (const [mount, text] of edge.config.mcp.entries()) addMcp(app, edge, mount, readMount(text).path);
+  if (edge.console !== null) {
+    const assets = edge.console;
+    for (const path of CONSOLE) {
+      readable(path, (options) => route((exchange, req) => showConsole(exchange, assets, req), options));
+    }
+  }
   app.options('/*', (res, req) => edge.cors.answerPreflight(res, req.getHeader('origin')));
   app.any('/*', route(refusePath, { mayBeHead: true }));
 
@@ -195,11 +204,12 @@ async function showMetrics(exchange: Exchange): Promise<void> {
   exchange.send(200, { 'Content-Type': contentType }, text);
 }
 
-function refusePath(exchange: Exchange, req: HttpRequest): void {
+function refusePath({ edge }: Exchange, req: HttpRequest): void {
   const path = req.getUrl();
-  const isMcp = exchange.edge.config.mcp.some((mount) => readMount(mount).path === path);
+  const isMcp = edge.config.mcp.some((mount) => readMount(mount).path === path);
+  const isOff = edge.console === null && path.startsWith('/console');
   const methods = isMcp ? 'GET, POST, DELETE' : METHODS.find(([pattern]) => pattern.test(path))?.[1];
-  if (methods === undefined) throw new RequestError('not_found');
+  if (methods === undefined || isOff) throw new RequestError('not_found');
   throw new RequestError('method_not_allowed', undefined, {}, { Allow: `${methods}, OPTIONS` });
 }
 

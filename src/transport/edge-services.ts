@@ -10,6 +10,7 @@ import type { StreamLags } from '../broker/lag.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
 import type { Readers } from '../broker/readers.js';
 import type { Config } from '../config/schema.js';
+import type { ConsoleAssets } from '../console/assets.js';
 import type { Cursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
 import type { FrameBatch } from '../core/sse-frame.js';
@@ -71,6 +72,8 @@ export interface EdgeServices {
   readonly limits: Limits;
   readonly refusals: RefusalLog;
   readonly activity: Activity;
+  /** Null: it is not served. */
+  readonly console: ConsoleAssets | null;
   readonly clientAddress: ClientAddress;
   readonly cors: Cors;
   readonly log: Logger;

@@ -187,6 +187,7 @@ export class Machine {
         link,
         mcp: null,
         log: silent,
+        console: null,
         now: Date.now,
         random: Math.random,
         defer: (callback) => void setImmediate(callback),

@@ -1,0 +1,75 @@
+/** Publishes a test event, by `gapless/client`: once, however often it had to be sent. */
+
+import { GaplessError } from '../../client/client.js';
+import { type App, hrefOf } from './app.js';
+import { element, fill } from './element.js';
+
+/** @param stream null: the form asks for it, and goes there when it is published. */
+export function publishForm(app: App, stream: string | null): HTMLElement {
+  const name = element('input', {
+    type: 'text',
+    value: 'demo',
+    required: true,
+    maxlength: 200,
+    spellcheck: 'false',
+    autocomplete: 'off',
+  });
+  const type = element('input', {
+    type: 'text',
+    placeholder: 'message',
+    maxlength: 128,
+    spellcheck: 'false',
+    autocomplete: 'off',
+  });
+  const data = element('textarea', {
+    rows: 3,
+    placeholder: '{"hello": "world"}',
+    spellcheck: 'false',
+    'aria-keyshortcuts': 'Control+Enter',
+  });
+  const button = element('button', { type: 'submit' }, 'Publish');
+  const result = element('p', { class: 'result', role: 'status' });
+  const form = element(
+    'form',
+    { class: 'publish' },
+    stream === null ? element('label', {}, 'Stream', name) : element('label', {}, 'Type', type),
+    element('label', {}, 'Data', data),
+    element(
+      'div',
+      { class: 'form-end' },
+      button,
+      element('span', { class: 'quiet' }, 'Ctrl + Enter'),
+      result,
+    ),
+  );
+
+  const publish = async (): Promise<void> => {
+    const target = stream ?? name.value.trim();
+    button.disabled = true;
+    fill(result);
+    try {
+      const typed = type.value === '' ? {} : { type: type.value };
+      const { cursor } = await app.broker.client.publish(target, data.value, typed);
+      fill(result, 'Published as ', element('code', {}, cursor));
+      result.className = 'result is-good';
+      data.value = '';
+      if (stream === null) location.hash = hrefOf(target);
+    } catch (error) {
+      if (!(error instanceof GaplessError)) throw error;
+      fill(result, app.isForbidden(error) ? 'This token may not publish to this stream.' : error.message);
+      result.className = 'result is-refused';
+    } finally {
+      button.disabled = false;
+    }
+  };
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void publish();
+  });
+  data.addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  return form;
+}
