@@ -2,7 +2,12 @@
  * HTTP to a server behind the front: one request, and its answer read in a bounded way.
  */
 
-import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
+import {
+  type ClientRequest,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request as requestHttp,
+} from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { SseDecoder, SseFrame } from '../client/sse-decoder.js';
 import { UpstreamError } from './upstream.js';
@@ -29,18 +34,20 @@ export class HttpTarget {
     this.#silenceMs = silenceMs;
   }
 
-  /** @throws {UpstreamError} `unreachable` or `silent` */
+  /** @param underWay holds the request until it is over. @throws {UpstreamError} `unreachable` or `silent` */
   request(
     method: 'POST' | 'GET' | 'DELETE',
     headers: Readonly<Record<string, string>>,
     body: Uint8Array | null,
-    signal?: AbortSignal,
+    underWay?: Set<ClientRequest>,
   ): Promise<IncomingMessage> {
     const send = this.url.protocol === 'https:' ? requestHttps : requestHttp;
     const length = body === null ? {} : { 'Content-Length': String(body.length) };
     const options = { method, agent: this.agent, headers: { ...headers, ...length } };
     return new Promise((resolve, reject) => {
-      const request = send(this.url, signal === undefined ? options : { ...options, signal });
+      const request = send(this.url, options);
+      underWay?.add(request);
+      request.once('close', () => underWay?.delete(request));
       let isSilent = false;
       request.setTimeout(this.#silenceMs, () => {
         isSilent = true;

@@ -4,7 +4,7 @@
  * has forgotten the old one.
  */
 
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SseDecoder } from '../client/sse-decoder.js';
 import { type HttpTarget, readEvents, readText } from './http-request.js';
@@ -43,6 +43,8 @@ export interface HttpUpstreamOptions {
 
 export class HttpUpstream implements Upstream {
   readonly #options: HttpUpstreamOptions;
+  /** Bounded by the calls of a session. */
+  readonly #underWay = new Set<ClientRequest>();
   readonly #ending = new AbortController();
   /** The server's name for the session; null: it has none. */
   #sessionId: string | null = null;
@@ -89,6 +91,7 @@ export class HttpUpstream implements Upstream {
 
   end(): void {
     this.#ending.abort();
+    for (const request of this.#underWay) request.destroy();
     if (this.#sessionId === null) return;
     // Nobody is there to be told what comes of it.
     const headers = this.#withSession(this.#beginning?.headers ?? {});
@@ -252,11 +255,12 @@ export class HttpUpstream implements Upstream {
     headers: ForwardedHeaders,
     body: Uint8Array | null,
   ): Promise<IncomingMessage> {
+    if (this.#ending.signal.aborted) throw new UpstreamError('broken');
     const media: Record<string, string> =
       body === null
         ? { Accept: 'text/event-stream' }
         : { Accept: ACCEPT, 'Content-Type': 'application/json' };
-    return this.#options.target.request(method, { ...headers, ...media }, body, this.#ending.signal);
+    return this.#options.target.request(method, { ...headers, ...media }, body, this.#underWay);
   }
 
   #withSession(headers: ForwardedHeaders): ForwardedHeaders {

@@ -9,7 +9,7 @@ export type Appended = 'appended' | 'later' | 'too_large' | 'gone';
 
 export interface McpStreams {
   /** @throws {RequestError} when there is no room for another stream */
-  create(name: string): Promise<StreamRef>;
+  create(): Promise<StreamRef>;
   append(stream: StreamRef, message: string): Appended;
   /** Nothing more is appended; readers end when they have all. */
   close(stream: StreamRef): void;

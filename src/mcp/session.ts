@@ -3,7 +3,6 @@
  */
 
 import { createHash } from 'node:crypto';
-import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import type { EventIds, EventPosition } from './event-id.js';
 import { FrontCount, type FrontCounts } from './front-counts.js';
@@ -42,7 +41,7 @@ export interface SessionOptions {
 
 export class Session {
   readonly id: string;
-  /** What log lines and streams call it: whoever knows the id can use it. */
+  /** What log lines call it: whoever knows the id can use it. */
   readonly label: string;
   readonly mount: number;
   readonly principal: string;
@@ -182,7 +181,7 @@ export class Session {
     if (this.#ended) throw new RequestError('stream_not_found');
     const { id, principal } = this;
     const { streams, ids } = this.#options;
-    const ref = await streams.create(`${OWN_STREAMS_PREFIX}${this.label}:${key}`);
+    const ref = await streams.create();
     const stream: MessageStream = new MessageStream({
       streams,
       stream: ref,

@@ -47,6 +47,14 @@ export class Coordinator {
       put: ({ name, config }) => settled(name, directory.put(name, config)),
       close: ({ name }) => settled(name, directory.close(name)),
       remove: ({ name }) => settled(name, directory.remove(name)),
+      putAll: async ({ names, config }) => {
+        const refs = names.map((name) => directory.put(name, config).ref);
+        await Promise.all(names.map(settle));
+        return refs;
+      },
+      removeAll: async ({ names }) => {
+        for (const name of names) directory.remove(name);
+      },
       join: ({ name, subscriber, start }) => settled(name, named.join(name, subscriber, start)),
       acknowledge: ({ name, subscriber, cursor }) =>
         settled(name, named.acknowledge(name, subscriber, cursor)),

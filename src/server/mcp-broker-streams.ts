@@ -3,21 +3,25 @@
  * coordinator.
  */
 
+import { randomBytes } from 'node:crypto';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { Config } from '../config/schema.js';
 import { FrameBatch } from '../core/sse-frame.js';
+import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { FrontCount, type FrontCounts } from '../mcp/front-counts.js';
 import type { Appended, McpStreams } from '../mcp/mcp-streams.js';
 import * as append from '../ring/append.js';
-import { isCurrent, touchStream } from '../ring/lifecycle.js';
+import { closeStream, isCurrent, touchStream } from '../ring/lifecycle.js';
 import { LOG_HEALTHY, LogStatus } from '../ring/log-status.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { frameBytesMax } from './bounds.js';
 import type { EdgeLink } from './edge-link.js';
 import type { McpSetup } from './mcp-thread.js';
+import { SpareStreams } from './spare-streams.js';
 
+const RUN_BYTES = 9;
 /** No edge: nobody reads here. */
 const NO_EDGE = -1;
 
@@ -38,9 +42,18 @@ export class BrokerStreams implements McpStreams {
   readonly #batch: FrameBatch;
   readonly #counts: FrontCounts;
   readonly #logStatus: LogStatus | null;
+  readonly #spares: SpareStreams;
+  /** Names of this run of the broker differ from those of any other. */
+  readonly #run = randomBytes(RUN_BYTES).toString('base64url');
+  #lastName = 0;
+  #removed: string[] = [];
 
   constructor({ setup, link, now, counts }: BrokerStreamsParts) {
     this.#counts = counts;
+    this.#spares = new SpareStreams({
+      make: (count) => this.#make(count),
+      touch: (stream) => this.touch(stream),
+    });
     this.#config = setup.config;
     this.#link = link;
     this.#now = now;
@@ -51,9 +64,13 @@ export class BrokerStreams implements McpStreams {
     this.#logStatus = setup.logStatus === null ? null : new LogStatus(setup.logStatus);
   }
 
-  async create(name: string): Promise<StreamRef> {
-    const { ref } = await this.#link.ask('put', { name, config: { ttlMs: this.#config.mcpTtlMs } });
-    return ref;
+  create(): Promise<StreamRef> {
+    return this.#spares.take();
+  }
+
+  /** Keeps what is ready for calls to come. Call it every few hundred milliseconds. */
+  keep(): void {
+    this.#spares.keep();
   }
 
   append(stream: StreamRef, message: string): Appended {
@@ -75,12 +92,15 @@ export class BrokerStreams implements McpStreams {
     }
   }
 
-  close({ name }: StreamRef): void {
-    this.#tell('close', name);
+  close(stream: StreamRef): void {
+    // With a log the end has to be written down, and is told when it is.
+    if (this.#rings.durable) return this.#tell(this.#link.ask('close', { name: stream.name }));
+    closeStream(this.#rings, stream, this.#now());
+    this.#wakes.announce(stream.slot, NO_EDGE);
   }
 
   remove({ name }: StreamRef): void {
-    this.#tell('remove', name);
+    if (this.#removed.push(name) === 1) setImmediate(() => this.#removeAll());
   }
 
   touch(stream: StreamRef): boolean {
@@ -100,9 +120,23 @@ export class BrokerStreams implements McpStreams {
     }
   }
 
+  #removeAll(): void {
+    const names = this.#removed;
+    this.#removed = [];
+    this.#tell(this.#link.ask('removeAll', { names }));
+  }
+
+  async #make(count: number): Promise<readonly StreamRef[]> {
+    const names = Array.from(
+      { length: count },
+      () => `${OWN_STREAMS_PREFIX}${this.#run}-${++this.#lastName}`,
+    );
+    return this.#link.ask('putAll', { names, config: { ttlMs: this.#config.mcpTtlMs } });
+  }
+
   /** A log that cannot write it down now does so when it can; nobody waits for that. */
-  #tell(topic: 'close' | 'remove', name: string): void {
-    this.#link.ask(topic, { name }).catch((error: unknown) => {
+  #tell(asked: Promise<unknown>): void {
+    asked.catch((error: unknown) => {
       if (!(error instanceof RequestError)) throw error;
     });
   }

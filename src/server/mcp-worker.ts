@@ -39,8 +39,9 @@ const targets = config.mcp.map((mount) => new HttpTarget(readMount(mount).url, c
 const counts = new FrontCounts(setup.counts);
 const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
 
+const streams = new BrokerStreams({ setup, link, now: clock.now, counts });
 const front = new Front({
-  streams: new BrokerStreams({ setup, link, now: clock.now, counts }),
+  streams,
   counts,
   ids: new EventIds(randomBytes(SECRET_BYTES)),
   connect: (mount, session) =>
@@ -69,7 +70,10 @@ for (const edge of setup.edges) {
     return void front.handle(request).then((verdict) => send(edge, { kind: 'verdict', id, verdict }));
   });
 }
-const sweeping = setInterval(() => front.sweep(), SWEEP_MS);
+const sweeping = setInterval(() => {
+  streams.keep();
+  front.sweep();
+}, SWEEP_MS);
 
 port.on('message', (command: McpCommand) => {
   if (command.kind === 'answer') return link.answered(command);

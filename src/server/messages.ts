@@ -44,6 +44,9 @@ export interface Questions {
   put: { ask: { name: string; config: unknown }; answer: { ref: StreamRef; created: boolean } };
   close: { ask: { name: string }; answer: StreamRef | null };
   remove: { ask: { name: string }; answer: boolean };
+  /** The broker's own streams, many at a time. */
+  putAll: { ask: { names: readonly string[]; config: unknown }; answer: StreamRef[] };
+  removeAll: { ask: { names: readonly string[] }; answer: void };
   join: { ask: { name: string; subscriber: string; start: Start }; answer: { start: Start } | null };
   acknowledge: { ask: { name: string; subscriber: string; cursor: Cursor }; answer: string | null };
   forget: { ask: { name: string; subscriber: string }; answer: boolean };
