@@ -67,7 +67,7 @@ function sourceFiles(folder: string): SourceFile[] {
   const root = join(REPOSITORY_ROOT, folder);
   if (!existsSync(root)) return [];
   return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
     .map((name) => {
       const file = join(root, name);
       const text = readFileSync(file, 'utf8');

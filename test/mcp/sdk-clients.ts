@@ -1,9 +1,11 @@
 import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { SdkVersion } from './sdk-server.js';
 
 export interface CallOutcome {
+  /** What each progress notification said, or how far it was where it said nothing. */
   readonly progress: string[];
   readonly text: string;
 }
@@ -41,6 +43,14 @@ export async function connectSdkClient(version: SdkVersion, url: string): Promis
   return wrap(client, (call, request) => client.callTool(call, request));
 }
 
+/** A client of version 1 over the standard streams of a program. */
+export async function connectStdioClient(words: readonly string[]): Promise<SdkClient> {
+  const client = new Client1({ name: 'client of a program', version: '1.0.0' });
+  const [command = '', ...args] = words;
+  await client.connect(new StdioClientTransport({ command, args, stderr: 'ignore' }));
+  return wrap(client, (call, request) => client.callTool(call, undefined, request));
+}
+
 interface Call {
   name: string;
   arguments: Record<string, unknown>;
@@ -61,7 +71,7 @@ function wrap(
       const result = await callTool(
         { name, arguments: given },
         {
-          onprogress: ({ message = '' }) => {
+          onprogress: ({ progress: done, message = String(done) }) => {
             progress.push(message);
             onProgress?.(message);
           },

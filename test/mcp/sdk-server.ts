@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NodeStreamableHTTPServerTransport } from '@modelcontextprotocol/node';
+import type { Server as Server1 } from '@modelcontextprotocol/sdk/server/index.js';
 import { McpServer as McpServer1 } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { McpServer as McpServer2 } from '@modelcontextprotocol/server';
@@ -19,6 +20,8 @@ export interface SdkServerOptions {
   readonly storeOf?: (session: string) => GaplessEventStore;
   readonly gates?: Gates;
   readonly port?: number;
+  /** What each session is served by, instead of the counting tool; of version 1. */
+  readonly serverOf?: () => Server1;
   /** A session that this process does not know is taken up again, and not 404. */
   readonly takesUpSessions?: boolean;
 }
@@ -123,6 +126,11 @@ export class SdkServer {
   ): Promise<Session> {
     const transport = new StreamableHTTPServerTransport(options);
     store?.watch(transport);
+    const other = this.#options.serverOf?.();
+    if (other !== undefined) {
+      await other.connect(transport as Parameters<typeof other.connect>[0]);
+      return { transport, announce: async () => undefined };
+    }
     const server = new McpServer1({ name: 'counting', version: '1.0.0' });
     server.registerTool('count', { inputSchema: COUNT_SHAPE }, (given, { _meta, sendNotification }) =>
       count(given, { token: _meta?.progressToken, notify: sendNotification, gates: this.gates }),

@@ -7,7 +7,10 @@ export class TcpProxy {
   readonly requestHeads: string[] = [];
   readonly #server: Server;
   readonly #pairs = new Set<[Socket, Socket]>();
-  #cutAfterBytes = Number.POSITIVE_INFINITY;
+  /** Connections that were cut because of their bytes. */
+  cuts = 0;
+  #ofRequest = false;
+  #pickBytes: () => number = () => Number.POSITIVE_INFINITY;
 
   private constructor(targetPort: number) {
     this.#server = createServer((client) =>
@@ -28,7 +31,13 @@ export class TcpProxy {
 
   /** From now on each new connection is cut when so many bytes have come from the broker. */
   cutAfterBytes(bytes: number): void {
-    this.#cutAfterBytes = bytes;
+    this.cutEachAfter(() => bytes);
+  }
+
+  /** The same, with a number of bytes for each connection, counted anew from each request on it where that is said. */
+  cutEachAfter(pickBytes: () => number, { ofRequest = false } = {}): void {
+    this.#pickBytes = pickBytes;
+    this.#ofRequest = ofRequest;
   }
 
   /** Cuts all that is open, at once and on both sides. */
@@ -45,18 +54,23 @@ export class TcpProxy {
   #join(client: Socket, broker: Socket): void {
     const pair: [Socket, Socket] = [client, broker];
     this.#pairs.add(pair);
-    let left = this.#cutAfterBytes;
+    let left = this.#pickBytes();
     for (const socket of pair) {
       socket.on('error', () => this.#cut(pair));
       socket.on('close', () => this.#cut(pair));
     }
     client.once('data', (chunk) => this.requestHeads.push(chunk.toString('latin1')));
+    client.on('data', () => {
+      if (this.#ofRequest) left = this.#pickBytes();
+    });
     client.pipe(broker);
     broker.on('data', (chunk) => {
       const passed = chunk.subarray(0, Math.min(left, chunk.length));
       left -= passed.length;
       client.write(passed, () => {
-        if (left === 0) this.#cut(pair);
+        if (left > 0) return;
+        if (this.#pairs.has(pair)) this.cuts++;
+        this.#cut(pair);
       });
     });
   }

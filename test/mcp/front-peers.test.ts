@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { range } from '../support/cursor.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { progressText, resultText } from './counting-tool.js';
+import { startFront } from './front.js';
+import { PEERS_MISSING, type Peer, peerFile, startPeer } from './peers.js';
+import { connectSdkClient, connectStdioClient, type SdkClient } from './sdk-clients.js';
+
+type Connect = (url: string) => Promise<SdkClient>;
+
+const CLIENTS: Readonly<Record<string, Connect>> = {
+  'a client of the SDK, version 1': (url) => connectSdkClient(1, url),
+  'a client of the SDK, version 2': (url) => connectSdkClient(2, url),
+  'mcp-remote': (url) =>
+    connectStdioClient([
+      process.execPath,
+      peerFile('mcpRemote'),
+      url,
+      '--allow-http',
+      '--transport',
+      'http-only',
+    ]),
+};
+
+const LONG = { name: 'trigger-long-running-operation', steps: 8 };
+
+describe('servers and clients as they are published, and the front between them', {
+  skip: PEERS_MISSING,
+}, () => {
+  let everything: Peer;
+  let fastmcp: Peer;
+  before(async () => {
+    everything = await startPeer([peerFile('everything'), 'streamableHttp']);
+    fastmcp = await startPeer([fileURLToPath(new URL('./fastmcp-process.js', import.meta.url))]);
+  });
+  after(async () => {
+    await everything.stop();
+    await fastmcp.stop();
+  });
+
+  /** A client behind a network that is cut when a call has come so far. */
+  async function connect(
+    context: TestContext,
+    connectTo: Connect,
+    upstream: string,
+  ): Promise<{ client: SdkClient; proxy: TcpProxy }> {
+    const { broker } = await startFront(context, { '/mcp': upstream });
+    const proxy = await TcpProxy.start(broker.port);
+    context.after(() => proxy.stop());
+    const client = await connectTo(`http://127.0.0.1:${proxy.port}/mcp`);
+    context.after(() => client.close());
+    return { client, proxy };
+  }
+
+  const cutAt =
+    (proxy: TcpProxy, ...steps: number[]) =>
+    (message: string): void => {
+      if (steps.includes(Number(message.split(' ').at(-1)))) proxy.cutAll();
+    };
+
+  for (const [who, connectTo] of Object.entries(CLIENTS)) {
+    it(`${who} gets all of a long call of server-everything over cuts`, async (context) => {
+      const direct = await connectSdkClient(1, everything.url);
+      const tools = await direct.listTools();
+      await direct.close();
+      const { client, proxy } = await connect(context, connectTo, everything.url);
+      assert.deepEqual(await client.listTools(), tools);
+      const { progress, text } = await client.callTool(
+        LONG.name,
+        { duration: 1, steps: LONG.steps },
+        { onProgress: cutAt(proxy, 2, 5) },
+      );
+      assert.deepEqual(progress, range(1, LONG.steps).map(String));
+      assert.match(text, /Long running operation completed/);
+    });
+
+    it(`${who} gets all of a long call of a FastMCP server over cuts`, async (context) => {
+      const { client, proxy } = await connect(context, connectTo, fastmcp.url);
+      const { progress, text } = await client.callTool(
+        'count',
+        { label: 'fast', steps: 20 },
+        { onProgress: cutAt(proxy, 3, 12) },
+      );
+      assert.deepEqual(
+        progress,
+        range(1, 20).map((n) => progressText('fast', n)),
+      );
+      assert.equal(text, resultText('fast', 20));
+    });
+  }
+});
