@@ -29,10 +29,13 @@ const READ_FAILED = -3;
 
 /** Runs kept within a turn, so that readers at a few different cursors still share copies. */
 const RUNS_MAX = 8;
-/** Bytes written in one turn before sockets are looked at again, a few milliseconds' worth. */
+/**
+ * What is written in one turn before sockets are looked at again: half a millisecond's worth of small writes, a few
+ * milliseconds' of large ones. Publishers wait no longer for their answers than that, and what they bring meanwhile goes
+ * out with the rest: whoever has not had the events before gets all of them in one write.
+ */
+const TURN_WRITES_MAX = 64;
 const TURN_BYTES_MAX = 4 * 1024 * 1024;
-/** What a write costs beside its bytes, in bytes: a system call takes about as long as copying this much. */
-const WRITE_COST_BYTES = 8 * 1024;
 
 interface KeptRun extends SharedRun {
   readonly run: FrameRun;
@@ -64,6 +67,7 @@ export class FanOut {
   /** What was written since the counters were last brought up to date: they are shared, and dear to touch each time. */
   #deliveries = 0;
   #deliveredBytes = 0;
+  #turnWritesLeft = 0;
   #turnBytesLeft = 0;
   #tick = 0;
   /** What the last read that gave no run said. */
@@ -94,6 +98,7 @@ export class FanOut {
 
   /** Starts a turn: a fresh budget, and nothing remembered of what the rings held in the last. */
   beginTurn(tick: number): void {
+    this.#turnWritesLeft = TURN_WRITES_MAX;
     this.#turnBytesLeft = TURN_BYTES_MAX;
     this.#tick = tick;
     for (const kept of this.#runs) kept.stream = null;
@@ -108,7 +113,7 @@ export class FanOut {
   }
 
   get turnIsOver(): boolean {
-    return this.#turnBytesLeft <= 0;
+    return this.#turnWritesLeft <= 0 || this.#turnBytesLeft <= 0;
   }
 
   /**
@@ -208,7 +213,8 @@ export class FanOut {
     const { rendering } = subscription;
     const { frames, count } =
       rendering === null ? run : rendered(shared, rendering, subscription.stream.epoch);
-    this.#turnBytesLeft -= WRITE_COST_BYTES + frames.length;
+    this.#turnWritesLeft--;
+    this.#turnBytesLeft -= frames.length;
     if (frames.length === 0) {
       subscription.delivered = run.lastSeq;
       return;

@@ -160,6 +160,20 @@ test('a run is copied out once for everybody who stands at its beginning', (cont
   for (const { sink } of subscribers) assert.equal(sink.seqs.at(-1), 4);
 });
 
+test('what is published while a crowd is written to goes out in one write with what came before', () => {
+  const { edge } = new BrokerStage();
+  const stream = edge.stream('s');
+  const subscribers = Array.from({ length: 200 }, () => edge.subscribe(stream));
+  edge.turns();
+  edge.publish(stream, '1');
+  edge.turn();
+  edge.publish(stream, '2');
+  edge.turns();
+  assert.deepEqual(subscribers[0]?.sink.writes.length, 2);
+  assert.deepEqual(subscribers.at(-1)?.sink.writes.length, 1);
+  for (const { sink } of subscribers) assert.deepEqual(sink.seqs, [1, 2]);
+});
+
 test('no run is kept for the next turn, when the ring may hold something else (I5)', (context) => {
   const { edge } = new BrokerStage();
   const stream = edge.stream('s');
