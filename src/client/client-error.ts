@@ -44,12 +44,23 @@ export class ResumeUnavailableError extends GaplessError {
   readonly head: number | null;
   /** The first cursor that works. */
   readonly earliest: string | null;
+  /** The stream that this is about, where several are followed. */
+  readonly stream: string | null;
+  /** Of a subscription to several streams, all that cannot go on, each with its own positions. */
+  readonly streams: readonly ResumeUnavailableError[];
 
   constructor(problem: Readonly<Record<string, unknown>>, status: number) {
     const reason = problem['reason'] as UnavailableReason;
     const cursor = String(problem['cursor']);
     const code = reason === 'malformed' ? 'malformed' : 'resume_unavailable';
-    super(code, `cannot resume after ${cursor}: ${EXPLAINED[reason] ?? reason}`, { status, problem });
+    const stream = typeof problem['stream'] === 'string' ? problem['stream'] : null;
+    const of = stream === null ? '' : `${stream}: `;
+    super(code, `${of}cannot resume after ${cursor}: ${EXPLAINED[reason] ?? reason}`, { status, problem });
+    const streams = Array.isArray(problem['streams'])
+      ? (problem['streams'] as Record<string, unknown>[])
+      : [];
+    this.stream = stream;
+    this.streams = streams.map((each) => new ResumeUnavailableError(each, status));
     this.reason = reason;
     this.cursor = cursor;
     this.epoch = (problem['epoch'] ?? null) as string | null;
@@ -71,10 +82,13 @@ export class StreamDeletedError extends GaplessError {
   override readonly name = 'StreamDeletedError';
   /** The last event that was delivered; null when none was. */
   readonly cursor: string | null;
+  /** Which stream, where several are followed. */
+  readonly stream: string | null;
 
-  constructor(cursor: string | null) {
-    super('stream_deleted', 'the stream was deleted');
+  constructor(cursor: string | null, stream: string | null = null) {
+    super('stream_deleted', `the stream ${stream === null ? '' : `${stream} `}was deleted`);
     this.cursor = cursor;
+    this.stream = stream;
   }
 }
 

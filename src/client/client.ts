@@ -6,6 +6,7 @@ import { BATCH_TYPE, BatchBody, encodeEvent, textOf } from './batch-body.js';
 import { errorOf } from './client-error.js';
 import { type Body, Connection, type ConnectionOptions, streamPath } from './connection.js';
 import { text } from './event-data.js';
+import { MultiSubscription, type SubscribeManyOptions } from './multi-subscription.js';
 import { type EventData, type NewEvent, type Published, type PublishOptions, send } from './publish.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import { randomId } from './random-id.js';
@@ -16,11 +17,18 @@ export type { UnavailableReason } from './client-error.js';
 export { GaplessError, ResumeUnavailableError, StreamDeletedError } from './client-error.js';
 export type { ConnectionOptions, Token } from './connection.js';
 export { bytes, type Decode, json, type RawEvent, type StreamEvent, text } from './event-data.js';
+export type { FollowOptions, SubscriptionStatus } from './following.js';
+export type {
+  EventOfMany,
+  MultiSubscription,
+  RawEventOfMany,
+  SubscribeManyOptions,
+} from './multi-subscription.js';
 export type { EventData, NewEvent, Published, PublishOptions } from './publish.js';
 export type { Publisher, PublisherOptions } from './publisher.js';
 export { aiSdkResume, recordSse, resumeAfter } from './sse-responses.js';
 export type { StreamConfig, StreamState } from './stream-state.js';
-export type { SubscribeOptions, Subscription, SubscriptionStatus } from './subscription.js';
+export type { SubscribeOptions, Subscription } from './subscription.js';
 export { publishTokens, readTokens } from './tokens.js';
 
 export interface PublishOneOptions extends PublishOptions {
@@ -74,6 +82,19 @@ export class GaplessClient {
   subscribe<T>(name: string, options: SubscribeOptions<T>): Subscription<T>;
   subscribe(name: string, options: Partial<SubscribeOptions<unknown>> = {}): Subscription<unknown> {
     return new Subscription(this.#connection, name, { decode: text, ...options });
+  }
+
+  /** Follows up to 16 streams over one connection: see {@link MultiSubscription}. */
+  subscribeMany(
+    names: readonly string[],
+    options?: Omit<SubscribeManyOptions<string>, 'decode'>,
+  ): MultiSubscription<string>;
+  subscribeMany<T>(names: readonly string[], options: SubscribeManyOptions<T>): MultiSubscription<T>;
+  subscribeMany(
+    names: readonly string[],
+    options: Partial<SubscribeManyOptions<unknown>> = {},
+  ): MultiSubscription<unknown> {
+    return new MultiSubscription(this.#connection, names, { decode: text, ...options });
   }
 
   /** Makes a stream, or finds it as it is asked for (contract 2.1). @throws {GaplessError} `config_conflict` */

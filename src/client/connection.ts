@@ -17,7 +17,8 @@ export type Body = string | Uint8Array<ArrayBuffer>;
 
 export interface RequestOptions {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  /** A list is a parameter that is given several times. */
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Body;
   readonly signal?: AbortSignal | undefined;
@@ -50,7 +51,9 @@ export class Connection {
   }
 
   async #send(path: string, { query = {}, headers, ...rest }: RequestOptions): Promise<Response> {
-    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    const given = Object.entries(query).flatMap(([name, value = []]) =>
+      (typeof value === 'string' ? [value] : value).map((one): [string, string] => [name, one]),
+    );
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
     const authorization = await this.#authorization();
     try {

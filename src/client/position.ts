@@ -35,6 +35,11 @@ export class Position {
     return this.#move(id, (seq, at) => (this.#isFiltered ? seq >= at : seq === at));
   }
 
+  /** Somebody who was told what is missing goes on from here. */
+  reset(cursor: string): void {
+    this.#cursor = parseCursor(cursor);
+  }
+
   /** Whether a stream whose last event is `id` has been given whole. */
   isEnd(id: unknown): boolean {
     return this.#isFiltered || this.#cursor === null || id === this.cursor;

@@ -188,7 +188,7 @@ function readStreams(exchange: Exchange, req: HttpRequest): Promise<void> | void
   if (type !== EVENT_STREAM || req.getMethod() !== 'get') {
     return access.guard(exchange, req, 'admin', '', listStreams);
   }
-  const query = new Query(req.getQuery(), ['stream']);
+  const query = new Query(req.getQuery(), ['stream', 'cursor']);
   return access.guardAll(exchange, req, 'subscribe', query.all('stream'), (request) =>
     subscribeToMany(exchange, request, query),
   );

@@ -4,6 +4,7 @@
 
 import type { EdgeStream } from '../broker/edge-stream.js';
 import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
+import { formatCursor, parseCursor } from '../core/cursor.js';
 import {
   fingerprintOf,
   formatMultiCursor,
@@ -21,7 +22,7 @@ import type { Exchange, Headers } from './exchange.js';
 import { MultiConnection, MultiSink, refusedFrame } from './multi-connection.js';
 import type { Query } from './query.js';
 import type { RequestView } from './request-view.js';
-import { beginAfter, refused } from './resume-request.js';
+import { beginAfter, isCursor, readStart, refused } from './resume-request.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 import { readOnUnavailable, readTypes } from './subscribe.js';
 
@@ -35,10 +36,15 @@ const HEADERS: Headers = {
   Connection: 'close',
 };
 
+interface MultiCursor {
+  readonly fingerprint: number;
+  readonly seqs: readonly number[];
+}
+
 interface MultiSubscribe {
   readonly names: readonly string[];
-  /** A word, null, or what the cursor says of each stream. */
-  readonly start: 'earliest' | 'latest' | null | { fingerprint: number; seqs: readonly number[] };
+  /** A word, null, what the cursor says of each stream, or where each begins by a cursor of its own. */
+  readonly start: 'earliest' | 'latest' | null | MultiCursor | readonly Start[];
   /** The cursor as it was given. */
   readonly given: string;
   readonly types: EventTypes | null;
@@ -80,17 +86,30 @@ function readRequest(edge: EdgeServices, lastEventId: string, query: Query): Mul
   if (query.get('subscriber') !== undefined) {
     throw new RequestError('invalid_query', 'subscriber: it is of one stream');
   }
-  const given = lastEventId !== '' ? lastEventId : query.get('cursor');
+  const cursors = lastEventId !== '' ? [lastEventId] : query.all('cursor');
   return {
     names,
-    start: given === undefined ? null : readMultiStart(edge, given, names.length),
-    given: given ?? '',
+    start: readMultiStart(edge, cursors, names.length),
+    given: cursors.length === 1 ? (cursors[0] as string) : '',
     types: readTypes(query.get('types')),
     tellUnavailable: readOnUnavailable(query.get('on_unavailable')),
   };
 }
 
-function readMultiStart(edge: EdgeServices, given: string, count: number): MultiSubscribe['start'] {
+/** One cursor of all the streams together, or one for each. */
+function readMultiStart(
+  edge: EdgeServices,
+  cursors: readonly string[],
+  count: number,
+): MultiSubscribe['start'] {
+  const [given] = cursors;
+  if (given === undefined) return null;
+  if (cursors.length > 1 && cursors.length !== count) {
+    throw new RequestError('invalid_query', 'cursor: expected one, or one for each stream');
+  }
+  if (cursors.length > 1 || (count === 1 && parseCursor(given) !== null)) {
+    return cursors.map((cursor) => readStart('', cursor, edge.counters));
+  }
   if (given === 'earliest' || given === 'latest') return given;
   const cursor = parseMultiCursor(given, count);
   if (cursor === null) throw refused('malformed', given, null, edge.counters);
@@ -101,15 +120,17 @@ function readMultiStart(edge: EdgeServices, given: string, count: number): Multi
 function findAll(exchange: Exchange, request: MultiSubscribe): Promise<EdgeStream[]> {
   const { edge } = exchange;
   const { names, start, given, tellUnavailable } = request;
-  const resumes = typeof start === 'object' && start !== null;
   return Promise.all(
-    names.map(async (name) => {
+    names.map(async (name, index) => {
       const known = edge.broker.streams.known(name);
       if (known !== null) return known;
+      const own = Array.isArray(start) ? (start[index] as Start) : null;
+      const resumes = isMultiCursor(start) || isCursor(own);
       const stream = await edge.broker.streams.resolve(name, !resumes || tellUnavailable);
       if (stream !== null) return stream;
       if (!resumes || tellUnavailable) throw new RequestError('stream_not_found', `there is no ${name}`);
-      throw refused('epoch_changed', given, null, edge.counters);
+      const cursor = isCursor(own) ? formatCursor(own.epoch, own.seq) : given;
+      throw refused('epoch_changed', cursor, null, edge.counters);
     }),
   );
 }
@@ -196,7 +217,7 @@ function begin(
   streams: readonly EdgeStream[],
   positions: readonly StreamPositions[],
 ): Begun[] {
-  const isSame = typeof start !== 'object' || start === null || start.fingerprint === fingerprintOf(streams);
+  const isSame = !isMultiCursor(start) || start.fingerprint === fingerprintOf(streams);
   return streams.map((stream, index) => {
     const at = positions[index] as StreamPositions;
     try {
@@ -212,8 +233,12 @@ function begin(
 }
 
 function startOf(start: MultiSubscribe['start'], index: number, epoch: string): Start {
-  if (typeof start !== 'object' || start === null) return start;
-  return { epoch, seq: start.seqs[index] as number };
+  if (isMultiCursor(start)) return { epoch, seq: start.seqs[index] as number };
+  return typeof start === 'object' && start !== null ? (start[index] as Start) : start;
+}
+
+function isMultiCursor(start: MultiSubscribe['start']): start is MultiCursor {
+  return typeof start === 'object' && start !== null && 'fingerprint' in start;
 }
 
 /** One problem for all that are refused, each with its own JSON. */
@@ -221,7 +246,7 @@ function refusalOf({ given }: MultiSubscribe, refusals: readonly Begun[]): Reque
   const streams = refusals.map(({ stream, refusal }) => ({ stream: stream.name, ...refusal?.extra }));
   return new RequestError('resume_unavailable', undefined, {
     reason: refusals[0]?.refusal?.extra.reason,
-    cursor: given,
+    cursor: given === '' ? refusals[0]?.refusal?.extra.cursor : given,
     streams,
   });
 }

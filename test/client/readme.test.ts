@@ -31,9 +31,14 @@ describe('the programs of the README', () => {
     assert.deepEqual(lines, ['1 placed 12.5', '2 message 20', '3 message 30', '4 message 40']);
   });
 
-  it('follow the tokens of a model', async () => {
-    assert.equal((await run(PROGRAMS[1] ?? '')).join(''), 'No token is lost.');
+  it('follow several streams', async () => {
+    const lines = await run(PROGRAMS[1] ?? '');
+    assert.deepEqual(lines, ['jobs-1 done', 'jobs-2 done', 'true']);
   });
 
-  it('are all of them tested here', () => assert.equal(PROGRAMS.length, 2));
+  it('follow the tokens of a model', async () => {
+    assert.equal((await run(PROGRAMS[2] ?? '')).join(''), 'No token is lost.');
+  });
+
+  it('are all of them tested here', () => assert.equal(PROGRAMS.length, 3));
 });

@@ -1,0 +1,176 @@
+/**
+ * What all subscriptions of the client do: they follow an event stream over any number of connections, wait before each
+ * with jitter, and give up on what trying again cannot cure. What a frame means is left to who extends this.
+ */
+
+import { delayMs, retryAfterMs, sleep } from './backoff.js';
+import { errorOf, GaplessError } from './client-error.js';
+import { isRetryable } from './retryable.js';
+import { SseDecoder, type SseFrame } from './sse-decoder.js';
+
+export interface FollowOptions {
+  /** Only events of these types (contract 4.9). */
+  readonly types?: readonly string[] | undefined;
+  /** Ends the iteration with its reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** A connection that brings nothing for so long is broken; the server says something every 15 s. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** Before the first attempt to come back; after each that fails it is doubled, up to 30 s. */
+  readonly retryMs?: number | undefined;
+  /** Attempts in a row that bring nothing, before the last error is thrown. Without it there is no end. */
+  readonly attemptsMax?: number | undefined;
+  /** Told how the connection is, for what a user sees of it. */
+  readonly onStatus?: ((status: SubscriptionStatus) => void) | undefined;
+}
+
+export type SubscriptionStatus =
+  | { readonly state: 'connecting' }
+  | { readonly state: 'open' }
+  /** The connection is gone, or could not be made; another is tried after `delayMs`. */
+  | { readonly state: 'waiting'; readonly delayMs: number; readonly error: GaplessError };
+
+const IDLE_TIMEOUT_MS = 45_000;
+const RETRY_MS = 1000;
+/** Connections in a row that bring what does not follow, before it is taken for how things are. */
+const VIOLATIONS_MAX = 3;
+
+/** What a connection came to; a break is a {@link GaplessError} that another connection may cure. */
+export type End = 'closed' | GaplessError;
+
+/** What a frame comes to. */
+export type Accepted<E> =
+  /** An event to hand over. */
+  | { readonly event: E }
+  | End
+  /** It only moved the position. */
+  | null;
+
+export abstract class Following<E> implements AsyncIterable<E> {
+  readonly #options: FollowOptions;
+  /** Attempts and violations in a row, since an event came. */
+  #failures = 0;
+  #violations = 0;
+  /** What the server asked for on the last connection. */
+  #askedMs: number | null = null;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+  }
+
+  /** Where it is, as the server takes it; null before there is a position. */
+  abstract get cursor(): string | null;
+
+  /** Asks for the event stream from where it is. */
+  protected abstract ask(signal: AbortSignal): Promise<Response>;
+
+  /** @throws what ends the iteration. */
+  protected abstract accept(frame: SseFrame): Accepted<E>;
+
+  /**
+   * The events, one at a time: no more is read while one is dealt with, so that a slow program slows its own
+   * connection and nothing else. Ends when all that is followed was closed and handed over.
+   *
+   * @throws {ResumeUnavailableError} when the next event is gone.
+   * @throws {StreamDeletedError}
+   * @throws {GaplessError} for what trying again cannot cure.
+   */
+  async *[Symbol.asyncIterator](): AsyncGenerator<E, void, void> {
+    for (;;) {
+      const end = yield* this.#connect();
+      if (end === 'closed') return;
+      await this.#wait(end);
+    }
+  }
+
+  /** What came does not follow. It is not handed over; another connection begins where this one was right. */
+  protected violated(got: string | null, after: string | null): GaplessError {
+    const error = new GaplessError('not_contiguous', `after ${after} came ${got ?? 'an event without id'}`);
+    if (++this.#violations === VIOLATIONS_MAX) throw error;
+    return error;
+  }
+
+  async *#connect(): AsyncGenerator<E, End, void> {
+    const { signal, idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options;
+    const ending = new AbortController();
+    const idle = new IdleTimer(ending, idleTimeoutMs);
+    const abort = (): void => ending.abort(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', abort);
+    try {
+      this.#options.onStatus?.({ state: 'connecting' });
+      const response = await idle.during(this.ask(ending.signal));
+      if (response.status === 204) return 'closed';
+      if (response.status !== 200 || response.body === null) return await this.#refused(response);
+      this.#askedMs = null;
+      this.#options.onStatus?.({ state: 'open' });
+      return yield* this.#read(response.body.getReader(), idle);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof GaplessError && error.code === 'unreachable') return error;
+      if (ending.signal.aborted) return new GaplessError('unreachable', 'nothing came for too long');
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      // Also where the caller leaves in the middle: nothing may hold the socket.
+      ending.abort();
+    }
+  }
+
+  async #refused(response: Response): Promise<GaplessError> {
+    this.#askedMs = retryAfterMs(response.headers);
+    const error = await errorOf(response);
+    if (!isRetryable(error)) throw error;
+    return error;
+  }
+
+  async *#read(
+    reader: ReadableStreamDefaultReader<Uint8Array>,
+    idle: IdleTimer,
+  ): AsyncGenerator<E, End, void> {
+    const decoder = new SseDecoder();
+    for (;;) {
+      const chunk = await idle.during(reader.read()).catch((cause: unknown) => {
+        throw new GaplessError('unreachable', 'the connection broke', { cause });
+      });
+      if (chunk.done) return new GaplessError('unreachable', 'the connection ended');
+      for (const frame of decoder.push(chunk.value)) {
+        this.#askedMs = decoder.retryMs;
+        const next = this.accept(frame);
+        if (next === 'closed' || next instanceof GaplessError) return next;
+        if (next === null) continue;
+        this.#failures = 0;
+        this.#violations = 0;
+        yield next.event;
+      }
+      this.#askedMs = decoder.retryMs;
+    }
+  }
+
+  async #wait(error: GaplessError): Promise<void> {
+    const { retryMs = RETRY_MS, attemptsMax = Number.POSITIVE_INFINITY, signal, onStatus } = this.#options;
+    const delay = delayMs(this.#failures, retryMs, this.#askedMs, Math.random());
+    if (++this.#failures >= attemptsMax) throw error;
+    onStatus?.({ state: 'waiting', delayMs: delay, error });
+    await sleep(delay, signal);
+  }
+}
+
+/** Ends a connection that brings nothing, while somebody waits for it. */
+class IdleTimer {
+  readonly #ending: AbortController;
+  readonly #timeoutMs: number;
+
+  constructor(ending: AbortController, timeoutMs: number) {
+    this.#ending = ending;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  async during<R>(promise: Promise<R>): Promise<R> {
+    const timer = setTimeout(() => this.#ending.abort(), this.#timeoutMs);
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
