@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { describe, it, type TestContext } from 'node:test';
 import { GaplessEventStore } from '#gapless/mcp-sdk/mcp-sdk.js';
 import { useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
-import { withDeadline } from '../support/deadline.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { progressText, resultText } from './counting-tool.js';
 import { RawSession } from './mcp-http.js';
 import { connectSdkClient } from './sdk-clients.js';
 import { SdkServer, type SdkVersion } from './sdk-server.js';
+import { ServerProcess } from './server-process.js';
 
 const VERSIONS: SdkVersion[] = [1, 2];
 const CALL_LOST = -32016;
@@ -138,29 +136,3 @@ describe('clients of the SDK and an event store', () => {
     next.cut();
   });
 });
-
-/** The server in a process of its own, which can be killed. */
-class ServerProcess {
-  readonly url: string;
-  readonly #child: ChildProcess;
-
-  private constructor(child: ChildProcess, url: string) {
-    this.#child = child;
-    this.url = url;
-  }
-
-  static async start(version: SdkVersion, brokerPort: number): Promise<ServerProcess> {
-    const child = fork(new URL('./sdk-server-process.js', import.meta.url), [
-      String(version),
-      String(brokerPort),
-    ]);
-    const [url] = await withDeadline('the server', once(child, 'message'));
-    return new ServerProcess(child, url as string);
-  }
-
-  async kill(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
-    this.#child.kill('SIGKILL');
-    await once(this.#child, 'exit');
-  }
-}
