@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { describeOnEdges, useBroker } from '../support/broker-process.js';
+import { eventually } from '../support/deadline.js';
 import { request } from '../support/http.js';
 import { initializeRequest, McpClient, messagesOf, untilMessages } from '../support/mcp-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
+import { METRIC } from '../support/metric-names.js';
+import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 const upstream = await McpUpstream.start();
@@ -40,6 +43,11 @@ describeOnEdges('12.2 the session’s own stream', FLAGS, (broker) => {
     const other = await client.read(own.lastEventId);
     await other.untilEvents(1);
     other.cut();
+    // What is written to a connection whose end nobody has noticed yet counts as given.
+    await eventually(
+      'the cut to be noticed',
+      async () => total(await scrape(broker.port), METRIC.subscribers) === 0,
+    );
     there.say(changed(2));
     const again = await client.read();
     there.say(changed(3));
