@@ -123,6 +123,12 @@ const DEFINITIONS = {
     default: null,
     doc: 'Directory that keeps streams over a restart; made if it is not there. Without it they are in memory only.',
   }),
+  dataDirWaitMs: define({
+    group: 'Durability',
+    kind: time({ min: 0, max: HOUR_MS }),
+    default: 0,
+    doc: 'Time to wait at the start until the process that has `dataDir` has ended. 0 does not wait.',
+  }),
   fsync: define({
     group: 'Durability',
     kind: choice(['always', 'interval']),

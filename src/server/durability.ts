@@ -53,7 +53,12 @@ export class Durability {
 
   /** @throws {DataDirectoryError} when the directory cannot be used. */
   static async open(path: string, options: DurabilityOptions): Promise<Durability> {
-    return new Durability(await openDataDirectory(path), options);
+    const { config, logger } = options;
+    const data = await openDataDirectory(path, {
+      waitMs: config.dataDirWaitMs,
+      waiting: (pid) => logger.info({ pid, waitMs: config.dataDirWaitMs }, 'waiting for the data directory'),
+    });
+    return new Durability(data, options);
   }
 
   /**

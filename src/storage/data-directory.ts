@@ -14,6 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { DirectoryInUse, DirectoryLock } from './directory-lock.js';
 import { STORE_FILE, STORE_FILES, syncDirectory } from './store-file.js';
@@ -39,18 +40,29 @@ export interface DataDirectory {
   close(): Promise<void>;
 }
 
+/** How long to wait for a directory that another process has, which is about to end. */
+export interface Patience {
+  readonly waitMs: number;
+  /** Told once, if there is something to wait for. @param pid null when the owner did not say. */
+  readonly waiting: (pid: number | null) => void;
+}
+
+const IMPATIENT: Patience = { waitMs: 0, waiting: () => undefined };
+/** How often is looked whether the owner has gone. */
+const LOOK_MS = 50;
+
 /**
  * Makes or takes up a data directory. It is this process's until `close`, or until the process ends in whatever way.
  *
  * @throws {DataDirectoryError}
  */
-export async function openDataDirectory(path: string): Promise<DataDirectory> {
+export async function openDataDirectory(path: string, patience = IMPATIENT): Promise<DataDirectory> {
   const directory = resolve(path);
   let lock: DirectoryLock | null = null;
   let isNew = false;
   try {
     makeDirectory(directory);
-    lock = await DirectoryLock.acquire(directory);
+    lock = await acquireWithin(directory, patience);
     isNew = checkVersion(directory);
     for (const name of STORE_FILES) requireAccess(join(directory, name));
   } catch (error) {
@@ -65,6 +77,20 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
     },
     close: () => lock.release(),
   };
+}
+
+/** @throws {DirectoryInUse} when it is still another's in the end. */
+async function acquireWithin(directory: string, { waitMs, waiting }: Patience): Promise<DirectoryLock> {
+  const looksMax = Math.ceil(waitMs / LOOK_MS);
+  for (let look = 0; ; look++) {
+    try {
+      return await DirectoryLock.acquire(directory);
+    } catch (error) {
+      if (!(error instanceof DirectoryInUse) || look === looksMax) throw error;
+      if (look === 0) waiting(error.pid);
+      await delay(LOOK_MS);
+    }
+  }
 }
 
 function makeDirectory(directory: string): void {

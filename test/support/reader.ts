@@ -40,7 +40,7 @@ export class Reader {
   }
 
   /**
-   * Connects where it stands. Undefined if the broker refused plainly; the refusal is then recorded and judged. With
+   * Connects where it stands. Undefined if the broker refused plainly; the refusal is then recorded and judged, but for a 503. With
    * `cutAfterBytes` the subscription may come back broken already, even before its head.
    */
   async connect(
@@ -73,6 +73,11 @@ export class Reader {
         more.onEvent?.(event, from);
       },
     });
+    // Not now, as a broker says that drains: nothing is known by that, and it asks again where it stands.
+    if (subscription.status === 503) {
+      subscription.cut();
+      return undefined;
+    }
     const isRefused = subscription.head !== undefined && subscription.status !== 200;
     if (isRefused && (await subscription.untilEnded()) !== 'broken') {
       await this.#observeRefused(asked, subscription);
