@@ -277,6 +277,11 @@ export const LOG_FAULT = {
   help: 'Whether the durable log takes appends: 0 it does, 1 the disk is full, 2 it fails otherwise.',
 };
 
+export const LOG_DISK_FREE = {
+  name: 'gapless_log_disk_free_bytes',
+  help: 'Bytes that the disk of the durable log has left for it, beside what its file has taken.',
+};
+
 /** Counted by the log thread. Events over commits is the size of a group. */
 export const LOG_METRICS = [
   { name: 'gapless_log_commits_total', help: 'Commits to the durable log.', counter: LogCounter.commits },

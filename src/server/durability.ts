@@ -2,6 +2,7 @@
  * The durable side of a broker: the data directory, the log thread that writes to it and the pool that reads.
  */
 
+import { statfsSync } from 'node:fs';
 import type { Directory } from '../broker/directory.js';
 import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
@@ -100,6 +101,7 @@ export class Durability {
   get metricsSources(): LogSources {
     return {
       status: new LogStatus(this.status),
+      diskFreeBytes: () => diskFreeBytes(this.#data.path),
       replay: () => ({ ...(this.#pool?.stats ?? NO_REPLAY), depth: this.#pool?.depth ?? 0 }),
     };
   }
@@ -108,5 +110,15 @@ export class Durability {
     await this.log.stop();
     await this.#pool?.close();
     await this.#data.close();
+  }
+}
+
+/** A directory that is not there any more has nothing left. */
+function diskFreeBytes(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    return 0;
   }
 }

@@ -7,6 +7,7 @@ import {
   CATCH_UP,
   COMMIT_SECONDS,
   COMPUTED,
+  LOG_DISK_FREE,
   LOG_FAULT,
   LOG_METRICS,
   LOOP_DELAY,
@@ -26,13 +27,16 @@ interface Panel {
 
 const ROOT = new URL('../../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
-const DASHBOARD = JSON.parse(read('grafana/dashboards/gapless.json')) as { panels: readonly Panel[] };
-const PANELS = DASHBOARD.panels.filter(({ type }) => type !== 'row');
+const DASHBOARDS = ['gapless', 'gapless-process'].map(
+  (name) => JSON.parse(read(`grafana/dashboards/${name}.json`)) as { panels: readonly Panel[] },
+);
+const PANELS = DASHBOARDS.flatMap(({ panels }) => panels).filter(({ type }) => type !== 'row');
+const ALERTS = read('grafana/alerts.yml');
 
 /** The broker's metrics, by all the names that a query can know them under. */
 const OURS: ReadonlySet<string> = new Set(
   [
-    ...[...WORD_METRICS, ...LOG_METRICS, ...MCP_METRICS, MCP_FAILURES, LOOP_DELAY, LOG_FAULT],
+    ...[...WORD_METRICS, ...LOG_METRICS, ...MCP_METRICS, MCP_FAILURES, LOOP_DELAY, LOG_FAULT, LOG_DISK_FREE],
     ...[COMPUTED, STREAM_METRICS, REPLAY_METRICS].flatMap((metrics) => Object.values(metrics)),
   ]
     .map(({ name }) => name)
@@ -87,7 +91,30 @@ test('10 every panel says which question it answers, and the folder has it in it
     assert.ok(panels.includes(title), `${title} is not in grafana/README.md`);
   }
   assert.equal(new Set(PANELS.map(({ title }) => title)).size, PANELS.length, 'titles are unique');
-  assert.equal(new Set(DASHBOARD.panels.map(({ id }) => id)).size, DASHBOARD.panels.length, 'ids are unique');
+  for (const { panels } of DASHBOARDS) {
+    assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length, 'ids are unique');
+  }
+});
+
+test('10 every metric of the broker is on a dashboard', () => {
+  const asked = PANELS.flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => metricsIn(expr)));
+  const shown = new Set(asked.map((name) => name.replace(/_(bucket|sum|count)$/, '')));
+  const missing = [...OURS].filter((name) => !shown.has(name.replace(/_(bucket|sum|count)$/, '')));
+  assert.deepEqual(missing, []);
+});
+
+test('10 every alert compares one expression with a number, over metrics that exist, and says what it means', () => {
+  const rules = ALERTS.split('- alert: ').slice(1);
+  assert.ok(rules.length > 10);
+  for (const rule of rules) {
+    const expr = /expr: (.*)/.exec(rule)?.[1] ?? '';
+    assert.match(expr, / [<>] [\d.]+$/, rule);
+    for (const name of metricsIn(expr)) assert.ok(OURS.has(name) || processMetrics().has(name), name);
+    assert.match(rule, /severity: (warning|critical)/);
+    assert.match(rule, /summary: .+\./);
+  }
+  const described = read('grafana/README.md');
+  for (const [, name = ''] of ALERTS.matchAll(/- alert: (\w+)/g)) assert.ok(described.includes(name), name);
 });
 
 test('10 every metric that the documents name exists', () => {
