@@ -56,12 +56,12 @@ export class EventStream {
     message.on('close', () => this.#end(message.complete ? 'end' : 'cut'));
   }
 
-  /** Subscribes; resolves with the head of the answer, whatever its status. */
-  static async ask(endpoint: Endpoint, stream: string, where: Where = {}): Promise<EventStream> {
+  /** Subscribes to what is `below` the streams; resolves with the head of the answer, whatever its status. */
+  static async ask(endpoint: Endpoint, below: string, where: Where = {}): Promise<EventStream> {
     const { lastEventId, query = '' } = where;
     const headers: Record<string, string> = { Accept: 'text/event-stream' };
     if (lastEventId !== undefined) headers['Last-Event-ID'] = lastEventId;
-    const path = `/v1/streams/${stream}${query === '' ? '' : `?${query}`}`;
+    const path = `/v1/streams${below}${query === '' ? '' : `?${query}`}`;
     return new EventStream(await ask(endpoint, { path, headers }), where);
   }
 

@@ -1,5 +1,6 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { Answer } from './answer.js';
 import { Mismatch } from './expect.js';
 
@@ -37,6 +38,24 @@ export function ask(endpoint: Endpoint, question: Question): Promise<IncomingMes
   if (body !== undefined) request.write(body);
   if (!isUnfinished) request.end();
   else request.flushHeaders();
+  return promise;
+}
+
+/** Asks for another protocol: resolves with the socket where it is given, and else with the head of another answer. */
+export function askUpgrade(
+  endpoint: Endpoint,
+  question: Question,
+): Promise<{ message: IncomingMessage; socket: Duplex | null; head: Buffer }> {
+  const { promise, resolve, reject } = withResolvers<Awaited<ReturnType<typeof askUpgrade>>>();
+  const request = open(endpoint, question);
+  request.once('upgrade', (message, socket, head) => {
+    socket.setTimeout(0);
+    resolve({ message, socket, head });
+  });
+  request.once('response', (message) => resolve({ message, socket: null, head: Buffer.alloc(0) }));
+  request.on('error', (error) => reject(new Mismatch(`${nameOf(question)}: ${error.message}`)));
+  request.setTimeout(ANSWER_MS_MAX, () => request.destroy(new Error(`no answer in ${ANSWER_MS_MAX} ms`)));
+  request.end();
   return promise;
 }
 

@@ -1,6 +1,8 @@
 import { type Check, range, type Section } from './check.js';
 import { expect, expectEqual, expectProblem, expectStatus, skip } from './expect.js';
 import { bodyChecks } from './section-3-bodies.js';
+import { exactlyOnceChecks } from './section-3-exactly-once.js';
+import { heldChecks } from './section-3-held.js';
 import { MEDIA, type Target } from './target.js';
 
 const EVENT_BYTES_TRIED_MAX = 4 * 1024 * 1024;
@@ -196,5 +198,13 @@ async function eventLimit(target: Target, stream: string): Promise<number> {
 export const publish: Section = {
   number: '3',
   title: 'Publish',
-  checks: [...bodyChecks, ...types, ...answers, ...conditional, ...limits],
+  checks: [
+    ...bodyChecks,
+    ...types,
+    ...answers,
+    ...exactlyOnceChecks,
+    ...conditional,
+    ...limits,
+    ...heldChecks,
+  ],
 };

@@ -1,8 +1,10 @@
 import { type Check, range, type Section } from './check.js';
 import { expect, expectEqual, expectProblem, expectStatus } from './expect.js';
 import { filledStream } from './filled-stream.js';
+import { namedChecks } from './section-4-named.js';
 import { promiseChecks } from './section-4-promise.js';
 import { refusalChecks } from './section-4-refusals.js';
+import { severalChecks } from './section-4-several.js';
 import { positionsOf, type Target } from './target.js';
 
 /** The contract has a comment every 15 s at least; the rest is for the way. */
@@ -258,5 +260,15 @@ const filters: Check[] = [
 export const subscribe: Section = {
   number: '4',
   title: 'Subscribe: Server-Sent Events',
-  checks: [...cursors, ...opening, ...frames, ...refusalChecks, ...ends, ...filters, ...promiseChecks],
+  checks: [
+    ...cursors,
+    ...opening,
+    ...frames,
+    ...refusalChecks,
+    ...ends,
+    ...namedChecks,
+    ...filters,
+    ...severalChecks,
+    ...promiseChecks,
+  ],
 };

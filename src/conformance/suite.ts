@@ -6,13 +6,27 @@ import { terms } from './section-1-terms.js';
 import { streams } from './section-2-streams.js';
 import { publish } from './section-3-publish.js';
 import { subscribe } from './section-4-subscribe.js';
+import { webSockets } from './section-5-websocket.js';
 import { pages } from './section-6-pages.js';
+import { acknowledgements } from './section-7-acknowledge.js';
 import { errors } from './section-8-errors.js';
+import { security } from './section-9-security.js';
 import { operations } from './section-10-operations.js';
 import { Target } from './target.js';
 
 /** Every section that is checked, in the order of the contract. Another one is a file and a line here. */
-export const SECTIONS: readonly Section[] = [terms, streams, publish, subscribe, pages, errors, operations];
+export const SECTIONS: readonly Section[] = [
+  terms,
+  streams,
+  publish,
+  subscribe,
+  webSockets,
+  pages,
+  acknowledgements,
+  errors,
+  security,
+  operations,
+];
 
 export interface Result {
   readonly section: string;

@@ -35,11 +35,11 @@ const NAMES_MAX = 10_000;
 export class Target {
   /** All streams of this run begin with it, so that a server in use can be told apart from them. */
   readonly prefix = `conformance-${randomBytes(5).toString('hex')}-`;
-  readonly #endpoint: Endpoint;
+  readonly endpoint: Endpoint;
   readonly #names = new Set<string>();
 
   constructor(endpoint: Endpoint) {
-    this.#endpoint = endpoint;
+    this.endpoint = endpoint;
   }
 
   /** A name that no stream has. */
@@ -67,8 +67,17 @@ export class Target {
     });
   }
 
+  get hasToken(): boolean {
+    return this.endpoint.token !== undefined;
+  }
+
   exchange(question: Question): Promise<Answer> {
-    return exchange(this.#endpoint, question);
+    return exchange(this.endpoint, question);
+  }
+
+  /** Without the token of this run. */
+  exchangeAsNobody(question: Question): Promise<Answer> {
+    return exchange({ url: this.endpoint.url }, question);
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
@@ -113,15 +122,21 @@ export class Target {
   }
 
   ask(stream: string, where: Where = {}): Promise<EventStream> {
-    return EventStream.ask(this.#endpoint, stream, where);
+    return EventStream.ask(this.endpoint, `/${stream}`, where);
+  }
+
+  /** Several streams over one connection (contract 4.10); they stand in the query. */
+  askMany(where: Where): Promise<EventStream> {
+    return EventStream.ask(this.endpoint, '', where);
   }
 
   /** A subscription that must be accepted. */
   async subscribe(stream: string, where: Where = {}): Promise<EventStream> {
-    const subscription = await this.ask(stream, where);
-    if (subscription.status !== 200)
-      expectStatus(await subscription.refusal(), 200, `subscribing with ${JSON.stringify(where)}`);
-    return subscription;
+    return accepted(await this.ask(stream, where), where);
+  }
+
+  async subscribeToMany(where: Where): Promise<EventStream> {
+    return accepted(await this.askMany(where), where);
   }
 
   page(stream: string, query = '', accept: string = MEDIA.json): Promise<Answer> {
@@ -151,6 +166,12 @@ export class Target {
     for (const name of this.#names)
       await this.exchange({ method: 'DELETE', path: `/v1/streams/${name}` }).catch(() => undefined);
   }
+}
+
+async function accepted(subscription: EventStream, where: Where): Promise<EventStream> {
+  if (subscription.status !== 200)
+    expectStatus(await subscription.refusal(), 200, `subscribing with ${JSON.stringify(where)}`);
+  return subscription;
 }
 
 /** The positions that the headers of an answer name. */

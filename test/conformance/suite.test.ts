@@ -3,11 +3,12 @@ import { describe, it } from 'node:test';
 import { type SuiteBroker, useBroker } from '../support/broker-process.js';
 import { useDurableBroker } from '../support/durable-broker.js';
 import { request } from '../support/http.js';
+import { Files, Issuer, keySetOf } from '../support/tokens.js';
 import { runConformance } from './run-conformance.js';
 
 const HEARTBEAT = ['--heartbeat-interval-ms', '1s'];
 /** What no server can be asked without breaking its disk, and what it would take, must be said. */
-const SKIPPED_EVERYWHERE = ['3.6', '3.6'];
+const SKIPPED_EVERYWHERE = ['3.6', '3.6', '9.1'];
 
 /** Each set-up that the contract must hold in, and the checks that cannot be made there. */
 const SETUPS: [name: string, broker: () => SuiteBroker, skipped: string[]][] = [
@@ -43,3 +44,14 @@ for (const [name, start, skipped] of SETUPS) {
     });
   });
 }
+
+describe('the conformance suite against a broker with keys', async () => {
+  const issuer = await Issuer.create('ES256');
+  const broker = useBroker('--jwt-keys-file', new Files().write('keys.json', keySetOf(issuer)), ...HEARTBEAT);
+
+  it('passes every check of security with a token', async () => {
+    const token = await issuer.grant({ publish: ['*'], subscribe: ['*'], admin: true });
+    const { report } = await runConformance(broker.port, '--token', token, '--only', '9');
+    assert.deepEqual([report.passed, report.failed, report.skipped], [3, 0, 0]);
+  });
+});

@@ -118,6 +118,66 @@ const FAULTS: [name: string, sections: string[], fault: Fault][] = [
   ],
   ['lists without end', ['2.2'], { request: ({ url }) => url.searchParams.delete('limit') }],
   [
+    'appends repeats again',
+    ['3.4'],
+    {
+      request: ({ headers }) => {
+        for (const name of ['producer-id', 'producer-epoch', 'producer-seq', 'idempotency-key'])
+          delete headers[name];
+      },
+    },
+  ],
+  [
+    'does not say what is a repeat',
+    ['3.4'],
+    { answer: ({ headers }) => delete headers['gapless-duplicate'] },
+  ],
+  [
+    'does not wait for named subscribers',
+    ['3.6'],
+    {
+      request: (asked) => {
+        asked.body = Buffer.from(asked.body.toString('latin1').replace('"reject"', '"evict"'), 'latin1');
+      },
+    },
+  ],
+  [
+    'knows no named subscribers',
+    ['4.8', '7'],
+    { request: ({ url }) => url.searchParams.delete('subscriber') },
+  ],
+  [
+    'moves acknowledgements back',
+    ['7'],
+    { body: (text) => text.replace(/^(\{"subscriber":"a","acked":"\w+\.)4"/, (_all, start) => `${start}2"`) },
+  ],
+  [
+    'gives the events of one stream the name of another',
+    ['4.10'],
+    {
+      event: (frame, index) => [index === 3 ? frame.replace(/"stream":"[^"]+"/, '"stream":"other"') : frame],
+    },
+  ],
+  [
+    'drops an event of one of several streams',
+    ['4.10'],
+    { event: (frame, index) => (index === 1 ? [] : [frame]) },
+  ],
+  ['skips an event on a WebSocket', ['5.2'], { socket: (text) => text.replace(/(\.)4(","type")/, '$15$2') }],
+  ['gives WebSockets another reason', ['5.3'], { socket: (text) => text.replace('"evicted"', '"expired"') }],
+  ['pings with another cursor', ['5.4'], { socket: (text) => text.replace(/^(\x89.[a-z0-9]+\.)3$/s, '$12') }],
+  ['says where no publish stands', ['5.5'], { socket: (text) => text.replace('"last":2', '"last":3') }],
+  ['takes any page for its own', ['9.3'], { request: ({ headers }) => delete headers.origin }],
+  [
+    'lets every page read',
+    ['9.3'],
+    {
+      answer: ({ headers }) => {
+        headers['access-control-allow-origin'] = '*';
+      },
+    },
+  ],
+  [
     'counts no refusals',
     ['10'],
     { body: (text) => text.replace(/^(gapless_resume_unavailable_total.*) .*$/gm, '$1 0') },

@@ -7,7 +7,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 
 export interface WrongRequest {
   method: string;
@@ -33,6 +33,8 @@ export interface Fault {
   event?: (frame: string, index: number) => string[];
   /** What stands for a frame that is no event. */
   frame?: (frame: string) => string[];
+  /** Changes what comes from the broker on a WebSocket, and not its length; JSON messages are plain in there. */
+  socket?: (text: string) => string;
   /** How an event stream ends, where the broker ends it or cuts it. */
   ending?: { end?: 'cut'; cut?: 'end' };
 }
@@ -45,6 +47,7 @@ export class WrongServer {
     this.#server = createServer((incoming, outgoing) => {
       serve(brokerPort, fault, incoming, outgoing).catch(() => outgoing.destroy());
     });
+    this.#server.on('upgrade', (incoming, socket: Socket) => relay(brokerPort, fault, incoming, socket));
   }
 
   static async start(brokerPort: number, fault: Fault): Promise<WrongServer> {
@@ -95,6 +98,26 @@ async function serve(
   if (asked.method !== 'HEAD') delete answer.headers['content-length'];
   outgoing.writeHead(answer.status, answer.headers as Record<string, string>);
   outgoing.end(asked.method === 'HEAD' ? undefined : text);
+}
+
+/** A WebSocket, byte by byte. */
+function relay(port: number, fault: Fault, incoming: IncomingMessage, client: Socket): void {
+  const [path = '/', query = ''] = (incoming.url ?? '/').split('?');
+  const url = new URL(`http://127.0.0.1:${port}`);
+  url.search = query;
+  const asked = { method: 'GET', url, headers: { ...incoming.headers }, body: Buffer.alloc(0) };
+  fault.request?.(asked);
+  const broker = connect({ host: '127.0.0.1', port });
+  const lines = Object.entries(asked.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  broker.write(`GET ${path}${url.search} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  for (const socket of [client, broker]) {
+    socket.on('error', () => undefined);
+    socket.on('close', () => [client, broker].forEach((each) => each.destroy()));
+  }
+  client.pipe(broker);
+  broker.on('data', (chunk: Buffer) => {
+    client.write(Buffer.from(fault.socket?.(chunk.toString('latin1')) ?? chunk.toString('latin1'), 'latin1'));
+  });
 }
 
 function pass(port: number, { method, headers, body }: WrongRequest, path: string): Promise<IncomingMessage> {
