@@ -13,7 +13,8 @@ export const MCP_DEFINITIONS = {
     group: 'MCP',
     kind: list({
       placeholder: 'PATH=SERVER',
-      expected: 'a path, = and the URL of an MCP server (/mcp=http://127.0.0.1:3000/mcp)',
+      expected:
+        'a path, = and the URL of an MCP server (/mcp=http://127.0.0.1:3000/mcp), or stdio: and its command',
       isValid: isMcpMount,
       itemsMax: 100,
       split: splitMcpMounts,

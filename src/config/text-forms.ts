@@ -66,10 +66,11 @@ export function isStreamPattern(pattern: string): boolean {
   return STREAM_PATTERN.test(pattern);
 }
 
-/** A path of this server, `=`, and the URL of an MCP server. */
+/** A path of this server, `=`, and the URL of an MCP server or `stdio:` and its command. */
 export function isMcpMount(text: string): boolean {
   const target = MCP_MOUNT.exec(text)?.[1];
   if (target === undefined || TAKEN_PATHS.test(text)) return false;
+  if (target.startsWith('stdio:')) return target.slice('stdio:'.length).trim() !== '';
   return URL.canParse(target) && /^https?:$/.test(new URL(target).protocol);
 }
 

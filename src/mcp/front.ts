@@ -84,8 +84,13 @@ export class Front {
     for (const session of this.#sessions.values()) {
       if (session.hasReader || session.callsUnderWay > 0) session.usedAtMs = nowMs;
       if (nowMs - session.usedAtMs < this.#options.sessionTtlMs) session.keep();
-      else this.#end(session);
+      else void this.#end(session);
     }
+  }
+
+  /** Ends all sessions: the process goes down. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#sessions.values()].map((session) => this.#end(session)));
   }
 
   async #post(request: ClientRequest, body: Uint8Array): Promise<Verdict> {
@@ -133,7 +138,7 @@ export class Front {
       .initialize(body, request.forwarded, intoOwnStream(session))
       .catch((error: unknown) => passFailure(error, call));
     if ('status' in answer || answer.value === undefined) {
-      this.#end(session);
+      void this.#end(session);
       return 'status' in answer ? whole(answer) : { ...JSON_ANSWER, body: answer.text };
     }
     const { protocolVersion, capabilities } = answer.value as Record<string, unknown>;
@@ -157,7 +162,8 @@ export class Front {
     }
     this.#options.counts.add(FrontCount.calls, 1);
     this.#readers.first(stream, request.reader);
-    session.upstream.call(body, request.forwarded, stream);
+    // The client has its answer begun before the server has the call.
+    setImmediate(() => session.upstream.call(body, request.forwarded, stream));
     return { ...follow(session, stream, 0), isNew: true };
   }
 
@@ -217,14 +223,14 @@ export class Front {
   }
 
   #delete(session: Session): Verdict {
-    this.#end(session);
+    void this.#end(session);
     return { verdict: 'answer', status: 200, headers: {}, body: '' };
   }
 
-  #end(session: Session): void {
+  #end(session: Session): Promise<void> {
     this.#sessions.delete(session.id);
     this.#options.counts.set(FrontCount.sessions, this.#sessions.size);
-    session.end();
+    return session.end();
   }
 
   /** The session that a request names, if it may. That of somebody else is as good as none. */

@@ -89,16 +89,14 @@ export class HttpUpstream implements Upstream {
     });
   }
 
-  end(): void {
+  async end(): Promise<void> {
     this.#ending.abort();
     for (const request of this.#underWay) request.destroy();
     if (this.#sessionId === null) return;
-    // Nobody is there to be told what comes of it.
     const headers = this.#withSession(this.#beginning?.headers ?? {});
-    this.#options.target.request('DELETE', headers, null).then(
-      (response) => response.resume(),
-      () => undefined,
-    );
+    // Nobody is there to be told what comes of it.
+    const response = await this.#options.target.request('DELETE', headers, null).catch(() => null);
+    response?.resume();
   }
 
   async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {

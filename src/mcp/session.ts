@@ -157,19 +157,21 @@ export class Session {
     }
   }
 
-  end(): void {
-    if (this.#ended) return;
+  /** Resolves when the server knows. */
+  end(): Promise<void> {
+    if (this.#ended) return Promise.resolve();
     this.#ended = true;
     for (const stream of [...this.#byKey.values()]) {
       if (stream.isOwn) stream.close();
       else stream.fail(ENDED);
     }
-    this.upstream.end();
+    const told = this.upstream.end();
     // Readers get the rest of theirs; the time to live takes the streams.
     for (const stream of this.#byKey.values()) {
       if (stream.reader === null) this.#options.streams.remove(stream.stream);
     }
     this.#byKey.clear();
+    return told;
   }
 
   #countUnderWay(change: 1 | -1): void {

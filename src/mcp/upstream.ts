@@ -38,8 +38,8 @@ export interface Upstream {
   send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply>;
   /** Has messages that belong to no call go to the sink from now on. Once. */
   listen(headers: ForwardedHeaders, sink: MessageSink): void;
-  /** The session is over. */
-  end(): void;
+  /** The session is over. Resolves when the server knows, or is gone. */
+  end(): Promise<void>;
 }
 
 export type UpstreamReason =

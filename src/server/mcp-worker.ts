@@ -3,6 +3,7 @@
  */
 
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
 import { createLogger } from '../log.js';
@@ -13,8 +14,10 @@ import { HttpTarget } from '../mcp/http-request.js';
 import { HttpUpstream } from '../mcp/http-upstream.js';
 import type { RpcError } from '../mcp/json-rpc.js';
 import type { FromEdge, ToEdge } from '../mcp/messages.js';
-import { readMount } from '../mcp/mount.js';
+import { type Mount, readMount } from '../mcp/mount.js';
 import type { Session } from '../mcp/session.js';
+import { StdioUpstream } from '../mcp/stdio-upstream.js';
+import type { Upstream } from '../mcp/upstream.js';
 import { LineLimit } from '../transport/line-limit.js';
 import { EdgeLink } from './edge-link.js';
 import { BrokerStreams } from './mcp-broker-streams.js';
@@ -24,6 +27,10 @@ import { SteadyClock } from './steady-clock.js';
 const SECRET_BYTES = 32;
 const SESSION_ID_BYTES = 18;
 const SWEEP_MS = 500;
+/** How long servers may take to hear that their sessions are over. */
+const STOP_MS_MAX = 1500;
+/** Of what a server writes for people. */
+const SAID_LENGTH_MAX = 1000;
 /** As McpLink shares out the names of readers. */
 const EDGES_MAX = 32;
 
@@ -34,7 +41,10 @@ const { config } = setup;
 const log = createLogger({ level: config.logLevel, thread: 'mcp' });
 const clock = new SteadyClock(setup.clockOrigin);
 const link = new EdgeLink({ postMessage: (message) => port.postMessage(message) });
-const targets = config.mcp.map((mount) => new HttpTarget(readMount(mount).url, config.mcpSilenceMs));
+const mounts = config.mcp.map(readMount);
+const targets = mounts.map(({ target }) =>
+  target.kind === 'http' ? new HttpTarget(target.url, config.mcpSilenceMs) : null,
+);
 
 const counts = new FrontCounts(setup.counts);
 const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
@@ -44,16 +54,7 @@ const front = new Front({
   streams,
   counts,
   ids: new EventIds(randomBytes(SECRET_BYTES)),
-  connect: (mount, session) =>
-    new HttpUpstream({
-      target: targets[mount] as HttpTarget,
-      messageBytesMax: config.bodyBytesMax,
-      renewed: () => {
-        counts.add(FrontCount.renewals, 1);
-        log.info({ path: pathOf(session()), session: session().label }, 'session taken up anew');
-        session().forgetAnswers();
-      },
-    }),
+  connect,
   endReader: (reader) => send(setup.edges[reader % EDGES_MAX] as MessagePort, { kind: 'end', reader }),
   sessionsMax: config.mcpSessionsMax,
   callsMax: config.mcpCallsMax,
@@ -77,7 +78,7 @@ const sweeping = setInterval(() => {
 
 port.on('message', (command: McpCommand) => {
   if (command.kind === 'answer') return link.answered(command);
-  return stop();
+  return void stop();
 });
 
 process.on('uncaughtException', (error) => {
@@ -93,6 +94,26 @@ function tell(message: McpMessage): void {
   port.postMessage(message);
 }
 
+function connect(mount: number, session: () => Session): Upstream {
+  const { target } = mounts[mount] as Mount;
+  const shared = {
+    messageBytesMax: config.bodyBytesMax,
+    renewed: () => {
+      counts.add(FrontCount.renewals, 1);
+      log.info({ path: pathOf(session()), session: session().label }, 'session taken up anew');
+      session().forgetAnswers();
+    },
+  };
+  if (target.kind === 'http') return new HttpUpstream({ ...shared, target: targets[mount] as HttpTarget });
+  return new StdioUpstream({
+    ...shared,
+    command: target.command,
+    silenceMs: config.mcpSilenceMs,
+    noted: (text) =>
+      log.debug({ path: pathOf(session()), said: text.slice(0, SAID_LENGTH_MAX) }, 'server says'),
+  });
+}
+
 function noteFailed(session: Session, { code, data }: RpcError): void {
   const reason = data?.reason as keyof typeof FAILED_COUNT;
   counts.add(FAILED_COUNT[reason], 1);
@@ -102,12 +123,13 @@ function noteFailed(session: Session, { code, data }: RpcError): void {
 }
 
 function pathOf({ mount }: Session): string {
-  return readMount(config.mcp[mount] as string).path;
+  return (mounts[mount] as Mount).path;
 }
 
-function stop(): void {
+async function stop(): Promise<void> {
   clearInterval(sweeping);
-  for (const target of targets) target.close();
+  await Promise.race([front.close(), sleep(STOP_MS_MAX)]);
+  for (const target of targets) target?.close();
   for (const edge of setup.edges) edge.close();
   tell({ kind: 'stopped' });
 }
