@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GaplessClient } from '#gapless/client/client.js';
 import { GaplessEventStore } from '#gapless/mcp-sdk/mcp-sdk.js';
 import { useBroker } from '../support/broker-process.js';
@@ -203,6 +204,11 @@ for (const version of [1, 2] as SdkVersion[]) {
       assert.equal(error?.code, HISTORY_GONE);
       assert.equal(error?.data?.reason, 'evicted');
       server.gates.open(label);
+      // What the call still says goes into the log before this, and would have been written before it.
+      const later = await session.call(9, 'count', { label: 'later', steps: 1 });
+      await later.result(9);
+      later.cut();
+      await nextTurn();
       assert.equal(resumed.messages.length, 1);
       // Whoever comes back with the id of that error is refused, and not with 404, which would end the session.
       const again = await session.get(resumed.lastEventId);
