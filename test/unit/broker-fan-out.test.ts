@@ -150,7 +150,7 @@ test('a run is copied out once for everybody who stands at its beginning', (cont
   edge.publish(stream, '1', '2', '3');
   const reads = countReads(context);
   const subscribers = [0, 0, 1, 1, 2, 2].flatMap((cursor) =>
-    Array.from({ length: 20 }, () => edge.subscribe(stream, { cursor })),
+    Array.from({ length: 10 }, () => edge.subscribe(stream, { cursor })),
   );
   edge.turns();
   assert.equal(reads(), 3);
