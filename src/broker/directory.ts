@@ -15,6 +15,7 @@ import {
   readPositions,
   removeStream,
   type StreamPositions,
+  subscribersOf,
   trimBelow,
   trimToRetention,
 } from '../ring/lifecycle.js';
@@ -58,8 +59,8 @@ interface Entry {
   readonly ref: StreamRef;
   /** Null: the stream keeps its events whatever their age. */
   readonly marks: AgeMarks | null;
-  /** When somebody was last seen reading. */
-  readAtMs: number;
+  /** When it was last seen in use; perhaps it was since. */
+  usedAtMs: number;
 }
 
 /** A stream with its positions, as lists and states show it. */
@@ -225,10 +226,12 @@ export class Directory {
 
   #sweepTtl(entry: Entry, nowMs: number): void {
     const { name, config } = entry.ref;
+    if (subscribersOf(this.#options.rings, entry.ref) > 0) entry.usedAtMs = nowMs;
+    // Of thousands of streams hardly one has been silent for so long; the others cost no lock.
+    if (nowMs - entry.usedAtMs < config.ttlMs) return;
     const { positions } = this.state(name) as StreamState;
-    if (positions.subscribers > 0) entry.readAtMs = nowMs;
-    const usedAtMs = Math.max(entry.readAtMs, positions.lastActivityMs);
-    if (nowMs - usedAtMs >= config.ttlMs) this.remove(name);
+    entry.usedAtMs = Math.max(entry.usedAtMs, positions.lastActivityMs);
+    if (nowMs - entry.usedAtMs >= config.ttlMs) this.remove(name);
   }
 
   /**
@@ -272,7 +275,7 @@ export class Directory {
     });
     const ref: StreamRef = { ...handle, name, config };
     const { ageMs } = config.retention;
-    const entry: Entry = { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, readAtMs: nowMs };
+    const entry: Entry = { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, usedAtMs: nowMs };
     this.#entries.set(name, entry);
     if (entry.marks !== null || config.ttlMs > 0) this.#timed.add(entry);
     this.#sorted = null;

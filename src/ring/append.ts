@@ -30,12 +30,14 @@ import {
 } from './ring-growth.js';
 import {
   byteOffsetOf,
+  dataCapacity,
   evictTo,
   floorSeq,
   HELD_FULL,
   HELD_NOT,
   hasReaders,
   headSeq,
+  indexCapacity,
   judgeHeld,
   retentionFloor,
   segmentOf,
@@ -276,11 +278,11 @@ export class Appender implements AppendDetails {
     const dataUnit = rings.i32[i32At(slot, layout.DATA_UNIT_OFFSET)] as number;
     const data = rings.arena.bytes[segmentOf(dataUnit)] as Uint8Array;
     const dataBase = byteOffsetOf(dataUnit);
-    const dataMask = 2 ** (rings.i32[i32At(slot, layout.DATA_ORDER_OFFSET)] as number) - 1;
+    const dataMask = dataCapacity(rings, slot) - 1;
     const indexUnit = rings.i32[i32At(slot, layout.INDEX_UNIT_OFFSET)] as number;
     const index = rings.arena.words[segmentOf(indexUnit)] as Int32Array;
     const indexBase = byteOffsetOf(indexUnit) / 4;
-    const indexMask = 2 ** ((rings.i32[i32At(slot, layout.INDEX_ORDER_OFFSET)] as number) - 2) - 1;
+    const indexMask = indexCapacity(rings, slot) - 1;
 
     const idLine = this.#idLine;
     const parts = batch.bytes;
@@ -334,13 +336,14 @@ export function idLinesBytes(epochLength: number, firstSeq: number, count: numbe
   let digits = 0;
   let seq = firstSeq;
   let left = count;
-  let width = String(seq).length;
-  while (left > 0) {
-    const sameWidth = Math.min(left, 10 ** width - seq);
+  let width = 1;
+  let widerFrom = 10;
+  for (; widerFrom <= firstSeq; widerFrom *= 10) width++;
+  for (; left > 0; widerFrom *= 10, width++) {
+    const sameWidth = Math.min(left, widerFrom - seq);
     digits += sameWidth * width;
     seq += sameWidth;
     left -= sameWidth;
-    width++;
   }
   return count * ('id: '.length + epochLength + '.\n'.length) + digits;
 }

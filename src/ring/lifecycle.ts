@@ -206,6 +206,11 @@ export function addSubscribers(rings: Rings, stream: StreamHandle, amount: numbe
   });
 }
 
+/** How many read a stream now, over all edges. No lock: for the coordinator, whose handles are current (S4). */
+export function subscribersOf(rings: Rings, stream: StreamHandle): number {
+  return Atomics.load(rings.i32, i32At(stream.slot, layout.SUBSCRIBERS_OFFSET));
+}
+
 /** Whether the handle still names its stream. No lock: the answer may be old when it arrives. */
 export function isCurrent(rings: Rings, stream: StreamHandle): boolean {
   return Atomics.load(rings.i32, i32At(stream.slot, layout.GENERATION_OFFSET)) === stream.generation;

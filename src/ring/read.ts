@@ -212,7 +212,7 @@ export class RingReader {
   #copy(run: FrameRun): void {
     const ring = this.#rings.arena.bytes[segmentOf(this.#unit)] as Uint8Array;
     const base = byteOffsetOf(this.#unit);
-    const mask = 2 ** this.#order - 1;
+    const mask = (1 << this.#order) - 1;
     const at = this.#position & mask;
     const length = run.frames.length;
     const first = Math.min(length, mask + 1 - at);
