@@ -42,13 +42,24 @@ export const TWO_EDGES: BrokerSetup = { name: 'with two edges', threads: 2 };
 
 export const FOUR_EDGES: BrokerSetup = { name: 'with four edges', threads: 4 };
 
+export interface BrokersOptions {
+  /** Null: of this checkout's build. */
+  readonly mainFile: string | null;
+  /** Null: not pinned. */
+  readonly core: number | null;
+  /** Null: the system's place for temporary files. */
+  readonly dataParent: string | null;
+  /** What is done to each before it is measured. */
+  readonly warmUp: (broker: BrokerProcess) => Promise<void>;
+}
+
 /** The brokers of one bench. Each setup has one that serves all rounds, started when it is first asked for. */
 export class Brokers {
-  readonly #options: { mainFile: string | null; core: number | null; dataParent: string | null };
+  readonly #options: BrokersOptions;
   readonly #shared = new Map<BrokerSetup, BrokerProcess>();
   readonly #directories: string[] = [];
 
-  constructor(options: { mainFile: string | null; core: number | null; dataParent: string | null }) {
+  constructor(options: BrokersOptions) {
     this.#options = options;
   }
 
@@ -56,6 +67,7 @@ export class Brokers {
     const running = this.#shared.get(setup);
     if (running !== undefined) return running;
     const started = await this.startFresh(setup);
+    await this.#options.warmUp(started);
     this.#shared.set(setup, started);
     return started;
   }

@@ -17,7 +17,10 @@ let program: readonly string[] = [BINARY];
 const YIELDS = 19;
 
 /** The load client verifies before it prints; it explains its modes and options when it is run without any. */
-export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | 'peer' | 'ask' | HeldMode;
+export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | PeerMode | 'ask' | HeldMode;
+
+/** Those that know nothing of the server. */
+export type PeerMode = 'peer' | 'peer-storm';
 
 /** Those that go on until they are told to end. */
 export type HeldMode = 'idle' | 'surge';

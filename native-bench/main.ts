@@ -9,11 +9,12 @@ import { RunningPeers } from './peers/running-peers.js';
 import { Progress } from './progress.js';
 import { type Result, resultOf } from './result.js';
 import { countMeasurements, measureInRounds } from './rounds.js';
-import { SCENARIOS, WITHOUT_COMPILER, warmUp } from './scenarios/all.js';
+import { SCENARIOS, WITHOUT_COMPILER } from './scenarios/all.js';
 import { peerScenarios } from './scenarios/peers.js';
 import type { Bench, Scenario } from './scenarios/scenario.js';
 import { type Command, parseCommand, USAGE, UsageError } from './settings.js';
 import { formatTable } from './table.js';
+import { warmUp } from './warm-up.js';
 
 async function main(argv: readonly string[]): Promise<void> {
   const command = parseCommand(argv);
@@ -66,12 +67,16 @@ async function measure(command: Command, scenarios: readonly Scenario[]): Promis
   const core = cores?.server ?? null;
   // Alone or with all the rest; whoever asks for some scenarios does not wait for it.
   const micro = command.only.length > 0 || command.peers ? [] : runMicro(settings.microSeconds);
-  const brokers = new Brokers({ mainFile: command.brokerFile, core, dataParent: command.dataParent });
+  const brokers = new Brokers({
+    mainFile: command.brokerFile,
+    core,
+    dataParent: command.dataParent,
+    warmUp: (broker) => warmUp(broker, settings, cores?.load ?? null),
+  });
   const peers = new RunningPeers(core);
   const bench: Bench = { settings, cores, brokers, peers };
   const progress = new Progress(countMeasurements(settings.runs, scenarios), process.stderr);
   try {
-    await warmUp(bench, scenarios);
     const measured = await measureInRounds(bench, scenarios, (scenario, { value }, round) =>
       progress.measured(scenario, value, round),
     );

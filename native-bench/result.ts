@@ -25,6 +25,7 @@ export interface ScenarioResult {
   readonly name: string;
   readonly doc: string;
   readonly unit: string;
+  readonly beside: { readonly server: string; readonly load: string } | null;
   readonly spread: Spread;
   /** Multiples of what `of` measures, and of that per second of processor time; null: not held to it, or no rate. */
   readonly ratio: Spread | null;
@@ -59,7 +60,7 @@ export function resultOf(options: {
 }
 
 function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boolean): ScenarioResult {
-  const { name, doc, unit, target } = scenario;
+  const { name, doc, unit, target, beside = null } = scenario;
   const spread = spreadOf(samples.map((sample) => sample.value));
   const ratio = ratios.length > 0 ? spreadOf(ratios.map(({ value }) => value)) : null;
   const perCpu = ratios.flatMap((each) => each.perCpu ?? []);
@@ -71,6 +72,7 @@ function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boole
     name,
     doc,
     unit,
+    beside,
     spread,
     ratio,
     ratioPerCpu,

@@ -7,6 +7,7 @@ void run_latency(void);
 void run_storm(void);
 void run_surge(void);
 void run_peer(void);
+void run_peer_storm(void);
 void run_ask(void);
 void run_idle(void);
 void run_send(void);

@@ -149,13 +149,17 @@ static u64 deliveries_of_all(void) {
   return deliveries;
 }
 
-/* In a closed loop, or with --rate an open one. */
-void run_peer(void) {
+static void prepare(void) {
   if (!options.publish_path || !options.subscribe_path) fail("needed: --publish-path and --subscribe-path");
   if (options.event_bytes < PEER_DATA_BYTES) fail("--event-bytes: at least %d", PEER_DATA_BYTES);
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   load.times_receipts = true;
   prepare_paths();
+}
+
+/* In a closed loop, or with --rate an open one. */
+void run_peer(void) {
+  prepare();
   open_gently(open_subscriber);
   turn_until(all_primed, 0, "subscribing");
   open_publishers_of_peer();
@@ -177,4 +181,26 @@ void run_peer(void) {
   print_deliveries(deliveries);
   printf(",\"deliveryP50Us\":%.1f,\"deliveryP99Us\":%.1f}\n", latency_us(&delivery_latencies, 50),
          latency_us(&delivery_latencies, 99));
+}
+
+/* All come at once for what there is from the beginning. The clock runs from the first connect to the last byte. */
+void run_peer_storm(void) {
+  prepare();
+  open_publishers_of_peer();
+  publish_all(STALL_MS, (u64)options.events);
+  close_connections(load.publishers, options.publishers);
+  load.subscribers = allocate((size_t)options.subscribers, sizeof *load.subscribers);
+  load.received_bytes = 0;
+
+  begin_window();
+  for (int i = 0; i < options.subscribers; i++) open_subscriber(i);
+  turn_until(all_received, 0, "catching up");
+  end_window();
+  settle();
+
+  u64 deliveries = deliveries_of_all();
+  close_connections(load.subscribers, options.subscribers);
+  print_window("peer-storm");
+  print_deliveries(deliveries);
+  puts("}");
 }

@@ -41,7 +41,11 @@ export const nchan: ServerPeer = {
       },
     };
   },
-  place: (topic) => ({ publishPath: `/pub/${topic}_@`, subscribePath: `/sub/${topic}_@` }),
+  place: (topic) => ({
+    publishPath: `/pub/${topic}_@`,
+    subscribePath: `/sub/${topic}_@`,
+    replayPath: `/all/${topic}_@`,
+  }),
 };
 
 function nginx(): string | null {
@@ -79,6 +83,11 @@ http {
       nchan_subscriber eventsource;
       nchan_channel_id $1;
       nchan_subscriber_first_message newest;
+    }
+    location ~ /all/(\\w+)$ {
+      nchan_subscriber eventsource;
+      nchan_channel_id $1;
+      nchan_subscriber_first_message oldest;
     }
   }
 }

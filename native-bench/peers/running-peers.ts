@@ -12,13 +12,13 @@ export class RunningPeers {
   /** @param prepare what to do once it runs. */
   async running(
     peer: Peer,
-    prepare: (port: number) => Promise<void> = async () => undefined,
+    prepare: (peer: RunningPeer) => Promise<void> = async () => undefined,
   ): Promise<RunningPeer> {
     const there = this.#running.get(peer);
     if (there !== undefined) return there;
     const started = await peer.start(this.#core);
     this.#running.set(peer, started);
-    await prepare(started.port);
+    await prepare(started);
     return started;
   }
 

@@ -9,6 +9,8 @@ export interface ServerPeer extends Peer {
 export interface Place {
   readonly publishPath: string;
   readonly subscribePath: string;
+  /** Where a subscriber gets all that there is, from the beginning; absent where nothing is kept. */
+  readonly replayPath?: string;
   /** What the body of a publish has around the event's data; nothing unless said. */
   readonly body?: { readonly before: string; readonly after: string };
   /** How many subscribers are on their way at a time while a load sets up; the load client's choice unless said. */

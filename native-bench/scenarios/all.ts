@@ -12,10 +12,8 @@ import { liveInStorm } from './live-in-storm.js';
 import { streamsByThousands } from './many-streams.js';
 import { publish, publishAsProducer, publishLines, publishMsgpack, publishWithToken } from './publish.js';
 import { replayFromLog } from './replay.js';
-import type { Bench, Scenario } from './scenario.js';
+import type { Scenario } from './scenario.js';
 import { storm } from './storm.js';
-
-const DURABLE: readonly Scenario[] = [durablePublish, durableBatches, replayFromLog, liveInStorm];
 
 /** What is measured unless `--only` or `--peers` says otherwise, in this order. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -31,7 +29,10 @@ export const SCENARIOS: readonly Scenario[] = [
   publishMsgpack,
   publishAsProducer,
   publishWithToken,
-  ...DURABLE,
+  durablePublish,
+  durableBatches,
+  replayFromLog,
+  liveInStorm,
   idle,
 ];
 
@@ -39,12 +40,3 @@ export const SCENARIOS: readonly Scenario[] = [
 export const WITHOUT_COMPILER: readonly Scenario[] = [fanOutFromOne, fanOutFromMany, storm, publish].map(
   (scenario) => ({ ...scenario, target: null }),
 );
-
-/** The compiler inside Node is done with the hot paths before the first clock starts. */
-export async function warmUp(bench: Bench, scenarios: readonly Scenario[]): Promise<void> {
-  if (bench.settings.warmUpMs === 0) return;
-  const settings = { ...bench.settings, durationMs: bench.settings.warmUpMs };
-  const durable = scenarios.filter((scenario) => DURABLE.includes(scenario));
-  const inMemory = durable.length === scenarios.length ? [] : [fanOutFromMany, storm];
-  for (const scenario of [...inMemory, ...durable]) await scenario.measure({ ...bench, settings });
-}

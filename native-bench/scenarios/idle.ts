@@ -13,7 +13,7 @@ export const idle: Scenario = {
   name: 'idle',
   doc: 'resident memory of an idle subscriber',
   unit: 'bytes',
-  target: { kind: 'amount', atMost: 2048 },
+  target: { kind: 'amount', atMost: 1.6 * 1024 },
   async measure(bench) {
     const { idleSubscribers } = bench.settings;
     const broker = await bench.brokers.startFresh(IN_MEMORY);

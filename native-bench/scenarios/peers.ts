@@ -1,6 +1,6 @@
 import type { BrokerSetup } from '../brokers.js';
 import { IN_MEMORY, SHORT_LIVED } from '../brokers.js';
-import { numberOf, runLoad } from '../load-client.js';
+import { numberOf, type PeerMode, runLoad } from '../load-client.js';
 import { type LogPeer, nats, redis } from '../peers/logs.js';
 import { nchan } from '../peers/nchan.js';
 import { betterSse, nodeHttp } from '../peers/node-servers.js';
@@ -15,6 +15,7 @@ interface Load {
   readonly doc: string;
   readonly unit: string;
   readonly field: string;
+  readonly mode?: PeerMode;
   readonly optionsOf: (bench: Bench) => Readonly<Record<string, number>>;
   /** How this broker is set up for it; in memory unless said. */
   readonly setup?: BrokerSetup;
@@ -74,17 +75,31 @@ const STREAMS: Load = {
   setup: SHORT_LIVED,
 };
 
+const STORM: Load = {
+  name: 'storm',
+  doc: 'all come at once for what is there from the beginning',
+  unit: 'deliveries/s',
+  field: 'deliveriesPerSecond',
+  mode: 'peer-storm',
+  optionsOf: ({ settings }) => ({
+    subscribers: settings.subscribers,
+    publishers: settings.publishers,
+    events: settings.stormEvents,
+  }),
+};
+
 type Server = Pick<RunningPeer, 'pids' | 'port' | 'publishPort'>;
 
 async function measureAt(bench: Bench, load: Load, server: Server, place: Place): Promise<Sample> {
-  const report = await runLoad('peer', {
+  const { mode = 'peer' } = load;
+  const report = await runLoad(mode, {
     port: server.port,
     'publish-port': server.publishPort,
     'server-pids': server.pids.join(','),
     cpu: bench.cores?.load,
     'event-bytes': bench.settings.eventBytes,
     'publish-path': place.publishPath,
-    'subscribe-path': place.subscribePath,
+    'subscribe-path': mode === 'peer' ? place.subscribePath : place.replayPath,
     'body-before': place.body?.before,
     'body-after': place.body?.after,
     opening: place.opening,
@@ -98,11 +113,17 @@ function ofPeer(peer: ServerPeer, load: Load): Scenario {
   return {
     name: `${peer.name}-${load.name}`,
     doc: `${peer.name}: ${load.doc}`,
+    beside: { server: peer.name, load: load.doc },
     unit: load.unit,
     target: null,
     async measure(bench) {
-      const running = await bench.peers.running(peer);
-      return measureAt(bench, load, running, peer.place(newStreamName().replace('-', '')));
+      const place = () => peer.place(newStreamName().replace('-', ''));
+      const running = await bench.peers.running(peer, async (fresh) => {
+        const { warmUpMs } = bench.settings;
+        const brief = { ...bench, settings: { ...bench.settings, durationMs: warmUpMs } };
+        if (warmUpMs > 0) await measureAt(brief, MANY, fresh, place());
+      });
+      return measureAt(bench, load, running, place());
     },
   };
 }
@@ -111,12 +132,17 @@ function ofBroker(load: Load, target: Target | null): Scenario {
   return {
     name: `gapless-${load.name}`,
     doc: `this broker: ${load.doc}`,
+    beside: { server: 'gapless', load: load.doc },
     unit: load.unit,
     target,
     async measure(bench) {
       const { pid, port } = await bench.brokers.shared(load.setup ?? IN_MEMORY);
       const path = `/v1/streams/${newStreamName()}-@`;
-      const place = { publishPath: path, subscribePath: `${path}?cursor=latest` };
+      const place = {
+        publishPath: path,
+        subscribePath: `${path}?cursor=latest`,
+        replayPath: `${path}?cursor=earliest`,
+      };
       return measureAt(bench, load, { pids: [pid], port }, place);
     },
   };
@@ -126,11 +152,12 @@ function ofLog(peer: LogPeer): Scenario {
   return {
     name: `${peer.name}-publish`,
     doc: `${peer.name}: 32 closed-loop publishers, in memory`,
+    beside: { server: peer.name, load: PUBLISH.doc },
     unit: 'publishes/s',
     target: null,
     async measure(bench) {
       const { settings, cores } = bench;
-      const { pids, port } = await bench.peers.running(peer, (at) => peer.prepare(at));
+      const { pids, port } = await bench.peers.running(peer, (fresh) => peer.prepare(fresh.port));
       const report = await runLoad('ask', {
         port,
         'server-pids': pids.join(','),
@@ -149,6 +176,7 @@ const BESIDE_NCHAN: readonly (readonly [Load, 'atLeast' | 'atMost', number])[] =
   [ONE, 'atLeast', 1.7],
   [MANY, 'atLeast', 30],
   [LATENCY, 'atMost', 1],
+  [STORM, 'atLeast', 80],
   [STREAMS, 'atLeast', 1],
   [PUBLISH, 'atLeast', 0.9],
 ];

@@ -25,6 +25,8 @@ export interface Scenario {
   readonly unit: string;
   /** Null: measured for the record. */
   readonly target: Target | null;
+  /** Which server it is and what all of them are put through, where several are measured side by side. */
+  readonly beside?: { readonly server: string; readonly load: string };
   /** Rejects, without a number, if the load client's verification fails. */
   measure(bench: Bench): Promise<Sample>;
 }

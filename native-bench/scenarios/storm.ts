@@ -8,7 +8,7 @@ export const storm: Scenario = {
   name: 'storm',
   doc: 'all reconnect at once, equally far behind',
   unit: 'deliveries/s',
-  target: { kind: 'atLeast', times: 80, of: baseline },
+  target: { kind: 'atLeast', times: 50, of: baseline },
   async measure(bench) {
     const { settings } = bench;
     const report = await runOnNewStream(bench, IN_MEMORY, 'storm', {
