@@ -2,6 +2,7 @@ import { unknownName } from '../config/problem.js';
 import type { Command } from './command.js';
 import { configCommand } from './config.js';
 import { conformanceCommand } from './conformance.js';
+import { doctorCommand } from './doctor.js';
 import { EXIT_OK, EXIT_USAGE } from './exit-code.js';
 import { publishCommand } from './publish.js';
 import { serveCommand } from './serve.js';
@@ -31,6 +32,7 @@ const COMMANDS: readonly Command[] = [
   configCommand,
   tokenCommand,
   conformanceCommand,
+  doctorCommand,
   helpCommand,
 ];
 
