@@ -6,6 +6,7 @@
 import type { StreamLag } from '../broker/lag.js';
 import type { ReaderState, Readers } from '../broker/readers.js';
 import type { Subscription } from '../broker/subscription.js';
+import { PRINCIPAL_LENGTH_MAX } from '../transport/activity.js';
 import type { EdgeServices } from '../transport/edge-services.js';
 import { MultiSink } from '../transport/multi-connection.js';
 import { WebSocketSink } from '../transport/websocket-sink.js';
@@ -32,7 +33,7 @@ export function reporters({ broker, sessions }: EdgeServices): Reporters {
       state: state as ReaderState['state'],
       written: cursor,
       delivered,
-      principal: sessions.principalOf(subscription)?.id ?? '',
+      principal: (sessions.principalOf(subscription)?.id ?? '').slice(0, PRINCIPAL_LENGTH_MAX),
     };
   };
   return {

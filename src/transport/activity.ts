@@ -17,6 +17,8 @@ import type { StreamPositions } from '../ring/lifecycle.js';
 const PENDING_MAX = 100;
 /** A name that nobody has checked yet may be as long as a request line. */
 const STREAM_LENGTH_MAX = 200;
+/** So may the subject of a token be. */
+export const PRINCIPAL_LENGTH_MAX = 200;
 
 export class Activity {
   readonly #now: () => number;
@@ -82,7 +84,8 @@ export class Activity {
   }
 
   #add(happening: Omit<Happening, 'at'>): void {
-    this.#pending.push({ at: Math.round(this.#now()), ...happening });
+    const principal = happening.principal.slice(0, PRINCIPAL_LENGTH_MAX);
+    this.#pending.push({ at: Math.round(this.#now()), ...happening, principal });
   }
 }
 
