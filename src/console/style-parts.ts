@@ -83,7 +83,7 @@ tbody th, tbody td { padding: .62rem .75rem; border-top: 1px solid var(--line); 
 
 .is-staged { background: repeating-linear-gradient(90deg, var(--warn-fill) 0 3px, transparent 3px 6px); }
 
-.bar-marks { position: absolute; left: 0; right: 0; top: 0; height: calc(1.9rem + 14px); }
+.bar-marks { position: absolute; z-index: 1; left: 0; right: 0; top: 0; height: calc(1.9rem + 14px); }
 
 .bar-marks.is-named { top: 1.9rem; height: calc(14px + 1rem); }
 
@@ -134,6 +134,8 @@ tbody th, tbody td { padding: .62rem .75rem; border-top: 1px solid var(--line); 
 .card .table-frame :is(th, td):first-child { padding-left: 0; }
 
 .card .table-frame :is(th, td):last-child { padding-right: 0; }
+
+.readers .kind { white-space: nowrap; }
 
 .readers th .quiet { display: block; font-size: .84em; }
 

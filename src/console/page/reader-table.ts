@@ -133,7 +133,7 @@ function line({ name, beside, state, kind, seq, behind }: Line): HTMLElement {
     element(
       'th',
       { scope: 'row' },
-      element('span', { class: 'name' }, name),
+      element('span', { class: beside === '' ? 'kind' : 'name' }, name),
       beside === '' ? null : element('span', { class: 'quiet' }, beside),
     ),
     element('td', {}, element('span', { class: `state is-${kind}` }, state)),
