@@ -73,15 +73,19 @@ export class HttpTarget {
 const silences = new WeakMap<IncomingMessage, () => boolean>();
 
 /** @throws {UpstreamError} `broken`, `silent` or `message_too_large` */
-export async function readText(response: IncomingMessage, bytesMax: number): Promise<string> {
+export function readText(response: IncomingMessage, bytesMax: number): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of chunksOf(response)) {
-    length += chunk.length;
-    if (length > bytesMax) throw tooLarge(response);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  // Listeners and no iteration, which would take longer than all else that is done for a small answer.
+  return new Promise((resolve, reject) => {
+    response.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > bytesMax) reject(tooLarge(response));
+      else chunks.push(chunk);
+    });
+    response.once('end', () => resolve(Buffer.concat(chunks).toString()));
+    response.once('close', () => reject(breakOf(response)));
+  });
 }
 
 /** The blocks of an event stream. @throws {UpstreamError} as `readText` */
@@ -111,6 +115,10 @@ async function* chunksOf(response: IncomingMessage): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of response) yield chunk as Buffer;
   } catch {
-    throw new UpstreamError(silences.get(response)?.() === true ? 'silent' : 'broken');
+    throw breakOf(response);
   }
+}
+
+function breakOf(response: IncomingMessage): UpstreamError {
+  return new UpstreamError(silences.get(response)?.() === true ? 'silent' : 'broken');
 }

@@ -62,6 +62,7 @@ export class MessageStream {
   readonly #waiting: Taken[] = [];
   #room: Promise<void> | null = null;
   #closed = false;
+  #closedHook: (() => void) | null = null;
 
   constructor(options: MessageStreamOptions) {
     this.stream = options.stream;
@@ -119,6 +120,19 @@ export class MessageStream {
     if (this.#room === null) this.#streams.close(this.stream);
     else void this.#room.then(() => this.#streams.close(this.stream));
     this.#answered();
+    this.#closedHook?.();
+  }
+
+  /** Resolves when it is closed, or after so long. */
+  closedWithin(ms: number): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#closedHook = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   #append(taken: Taken): Promise<void> | void {

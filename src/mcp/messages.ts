@@ -66,9 +66,20 @@ export type Verdict = WholeAnswer | FollowStream | LostStream;
 
 /** From an edge. */
 export type FromEdge =
-  | { readonly kind: 'request'; readonly id: number; readonly request: ClientRequest }
-  /** The reader is off its stream, and nothing more is written to it. `deliveredSeq`: newest that has left the process. */
-  | { readonly kind: 'left'; readonly reader: number; readonly deliveredSeq: number };
+  | {
+      readonly kind: 'request';
+      readonly id: number;
+      readonly request: ClientRequest;
+      readonly left: readonly Left[];
+    }
+  | { readonly kind: 'left'; readonly left: readonly Left[] };
+
+/** A reader is off its stream, and nothing more is written to it. */
+export interface Left {
+  readonly reader: number;
+  /** Newest seq that has left the process. */
+  readonly deliveredSeq: number;
+}
 
 /** To an edge. */
 export type ToEdge =

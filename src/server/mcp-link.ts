@@ -2,7 +2,7 @@
  * An edge's line to the front of the MCP servers.
  */
 
-import type { ClientRequest, FromEdge, ToEdge, Verdict } from '../mcp/messages.js';
+import type { ClientRequest, FromEdge, Left, ToEdge, Verdict } from '../mcp/messages.js';
 import type { McpFront } from '../transport/mcp-front.js';
 
 /** The edge's end of the line. */
@@ -11,6 +11,8 @@ export interface McpPort {
   on(event: 'message', listener: (message: ToEdge) => void): unknown;
 }
 
+/** How long a reader that has left may be thought to be there, where nobody waits for it. */
+const FLUSH_MS = 20;
 /** Names of readers are counts that the edges share out among them. */
 const EDGES_MAX = 32;
 
@@ -21,6 +23,9 @@ export class McpLink implements McpFront {
   readonly #pending = new Map<number, (verdict: Verdict) => void>();
   #lastId = 0;
   #lastReader = 0;
+  /** Told with the next request, or soon: to wake the other thread costs more than all else here. */
+  #left: Left[] = [];
+  #flushing: NodeJS.Timeout | undefined;
   #endReader: (reader: number) => void = () => undefined;
 
   constructor(port: McpPort, edge: number) {
@@ -37,20 +42,35 @@ export class McpLink implements McpFront {
     const id = ++this.#lastId;
     return new Promise((resolve) => {
       this.#pending.set(id, resolve);
-      this.#port.postMessage({ kind: 'request', id, request });
+      this.#port.postMessage({ kind: 'request', id, request, left: this.#takeLeft() });
     });
   }
 
   left(reader: number, deliveredSeq: number): void {
-    this.#port.postMessage({ kind: 'left', reader, deliveredSeq });
+    if (this.#left.push({ reader, deliveredSeq }) === 1) this.#flushing = setTimeout(this.#flush, FLUSH_MS);
   }
 
   onEnd(endReader: (reader: number) => void): void {
     this.#endReader = endReader;
   }
 
+  readonly #flush = (): void => {
+    const left = this.#takeLeft();
+    if (left.length > 0) this.#port.postMessage({ kind: 'left', left });
+  };
+
+  #takeLeft(): Left[] {
+    clearTimeout(this.#flushing);
+    const left = this.#left;
+    this.#left = [];
+    return left;
+  }
+
   #received(message: ToEdge): void {
-    if (message.kind === 'end') return this.#endReader(message.reader);
+    if (message.kind === 'end') {
+      this.#endReader(message.reader);
+      return this.#flush();
+    }
     this.#pending.get(message.id)?.(message.verdict);
     this.#pending.delete(message.id);
   }

@@ -66,7 +66,8 @@ const front = new Front({
 
 for (const edge of setup.edges) {
   edge.on('message', (message: FromEdge) => {
-    if (message.kind === 'left') return front.left(message.reader, message.deliveredSeq);
+    for (const { reader, deliveredSeq } of message.left) front.left(reader, deliveredSeq);
+    if (message.kind === 'left') return;
     const { id, request } = message;
     return void front.handle(request).then((verdict) => send(edge, { kind: 'verdict', id, verdict }));
   });
