@@ -8,11 +8,11 @@
 import { isUtf8 } from 'node:buffer';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
+import { ACCEPTED, JSON_ANSWER, NOTHING_MORE, passFailure, refusal, whole } from './answers.js';
 import type { EventIds } from './event-id.js';
 import { FrontCount } from './front-counts.js';
 import {
   BAD_REQUEST,
-  errorText,
   LIMIT_REACHED,
   NO_SESSION,
   type RpcError,
@@ -23,9 +23,10 @@ import type { McpStreams } from './mcp-streams.js';
 import type { MessageStream } from './message-stream.js';
 import type { ClientRequest, FollowStream, LostStream, Verdict, WholeAnswer } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
-import { ASSUMED_REVISION, isResumableRevision } from './revision.js';
+import { ASSUMED_REVISION, isResumableRevision, isStatelessRevision } from './revision.js';
 import { OWN_STREAM, Session } from './session.js';
-import { type MessageSink, type Reply, type Upstream, UpstreamError } from './upstream.js';
+import { StatelessCalls, type StatelessCallsOptions } from './stateless-calls.js';
+import type { MessageSink, Upstream } from './upstream.js';
 
 /** Ids of the calls in one body, as JSON: they are part of every id of an event. */
 const CALL_IDS_LENGTH_MAX = 1000;
@@ -36,7 +37,7 @@ const PARSE_ERROR = -32700;
  */
 const BEGIN_MS = 5;
 
-export interface FrontOptions extends ReadersOptions {
+export interface FrontOptions extends ReadersOptions, Pick<StatelessCallsOptions, 'connectStateless'> {
   /** A new session's server, for each mount. */
   readonly connect: (mount: number, session: () => Session) => Upstream;
   readonly streams: McpStreams;
@@ -55,10 +56,12 @@ export class Front {
   readonly #options: FrontOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #readers: Readers;
+  readonly #stateless: StatelessCalls;
 
   constructor(options: FrontOptions) {
     this.#options = options;
     this.#readers = new Readers(options);
+    this.#stateless = new StatelessCalls({ ...options, readers: this.#readers });
   }
 
   async handle(request: ClientRequest): Promise<Verdict> {
@@ -72,6 +75,7 @@ export class Front {
   }
 
   async #handle(request: ClientRequest): Promise<Verdict> {
+    if (isStatelessRevision(request.revision)) return this.#stateless.pass(request);
     if (request.method === 'POST') return this.#post(request, request.body ?? new Uint8Array());
     const session = this.#sessionOf(request);
     if (!(session instanceof Session)) return session;
@@ -81,6 +85,7 @@ export class Front {
   /** A reader is off its stream. */
   left(reader: number, deliveredSeq: number): void {
     this.#readers.left(reader, deliveredSeq);
+    this.#stateless.left(reader);
   }
 
   /** Ends sessions that nobody uses, and keeps what the others need. Call it every few seconds. */
@@ -252,36 +257,6 @@ export class Front {
     session.usedAtMs = this.#options.now();
     return session;
   }
-}
-
-const JSON_ANSWER = {
-  verdict: 'answer',
-  status: 200,
-  headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
-} as const;
-const ACCEPTED: WholeAnswer = { verdict: 'answer', status: 202, headers: {}, body: '' };
-/** Clients that have all there is stop asking at this status, and at no other. */
-const NOTHING_MORE: WholeAnswer = {
-  ...refusal(405, BAD_REQUEST, 'nothing more comes on this stream'),
-  headers: { 'Content-Type': 'application/json', Allow: 'POST, DELETE' },
-};
-
-function refusal(status: number, code: number, message: string, id = 'null'): WholeAnswer {
-  return { ...JSON_ANSWER, status, body: errorText(id, { code, message }) };
-}
-
-function whole({ status, headers, body }: Reply): WholeAnswer {
-  return { verdict: 'answer', status, headers, body };
-}
-
-/** @throws what is no failure of the server. */
-function passFailure(error: unknown, id: string): Reply {
-  if (!(error instanceof UpstreamError)) throw error;
-  return {
-    status: 502,
-    headers: { 'content-type': 'application/json' },
-    body: errorText(id, error.toRpcError()),
-  };
 }
 
 function follow(session: Session, stream: MessageStream, afterSeq: number | null): FollowStream {

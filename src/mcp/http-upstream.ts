@@ -7,6 +7,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SseDecoder } from '../client/sse-decoder.js';
+import { headerOf, isEventStream, isSuccess, toReply } from './http-answer.js';
 import { type HttpTarget, readEvents, readText } from './http-request.js';
 import { type RpcMessage, readMessages } from './json-rpc.js';
 import {
@@ -31,9 +32,6 @@ const PAUSE_MS_MAX = 30_000;
 const LINGER_MS = 1000;
 
 const ACCEPT = 'application/json, text/event-stream';
-/** Headers of an answer that clients need: how to authorize, and when to come back. */
-const TOLD_HEADERS = ['www-authenticate', 'retry-after'];
-
 export interface HttpUpstreamOptions {
   readonly target: HttpTarget;
   readonly messageBytesMax: number;
@@ -221,14 +219,8 @@ export class HttpUpstream implements Upstream {
     if (!sink.isClosed) throw new UpstreamError('refused', response.statusCode);
   }
 
-  async #toReply(response: IncomingMessage): Promise<Reply> {
-    const headers: Record<string, string> = {};
-    for (const name of [...TOLD_HEADERS, 'content-type']) {
-      const value = headerOf(response, name);
-      if (value !== null) headers[name] = value;
-    }
-    const body = await readText(response, this.#options.messageBytesMax);
-    return { status: response.statusCode ?? 502, headers, body };
+  #toReply(response: IncomingMessage): Promise<Reply> {
+    return toReply(response, this.#options.messageBytesMax);
   }
 
   /** A request; if the server has forgotten the session, once more in a new one: what it refused so it has not carried out. */
@@ -308,17 +300,4 @@ const NOWHERE: MessageSink = { isClosed: false, push: () => undefined, fail: () 
 interface Resumable {
   readonly lastId: string;
   readonly retryMs: number;
-}
-
-function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode < 300;
-}
-
-function isEventStream(response: IncomingMessage): boolean {
-  return headerOf(response, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true;
-}
-
-function headerOf({ headers }: IncomingMessage, name: string): string | null {
-  const value = headers[name];
-  return typeof value === 'string' && value !== '' ? value : null;
 }

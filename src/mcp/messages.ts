@@ -34,9 +34,10 @@ export interface WholeAnswer {
 
 /** Whose messages a reader gets, and how. */
 export interface ReaderOf {
+  /** Empty where there are no sessions. */
   readonly session: string;
-  /** See event-id.ts. */
-  readonly prefix: string;
+  /** See event-id.ts. Null: messages have no ids, for nobody can resume. */
+  readonly prefix: string | null;
   /** Ids of the calls that the stream answers, as JSON; none for the session's own stream. */
   readonly calls: readonly string[];
   /** Whether the client knows ids without a message. */

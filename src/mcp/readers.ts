@@ -48,9 +48,9 @@ export class Readers {
     return false;
   }
 
-  /** The reader of a stream that was just made. */
-  first(stream: MessageStream, reader: ReaderName): void {
-    this.#add(stream, reader, Promise.resolve());
+  /** The reader of a stream that was just made. @param left called when it is off the stream. */
+  first(stream: MessageStream, reader: ReaderName, left?: () => void): void {
+    this.#add(stream, reader, Promise.resolve(), left);
   }
 
   left(reader: ReaderName, deliveredSeq: number): void {
@@ -63,10 +63,13 @@ export class Readers {
     reading.end();
   }
 
-  #add(stream: MessageStream, reader: ReaderName, begun: Promise<void>): void {
+  #add(stream: MessageStream, reader: ReaderName, begun: Promise<void>, left?: () => void): void {
     let end = (): void => undefined;
     const over = new Promise<void>((resolve) => {
-      end = resolve;
+      end = () => {
+        left?.();
+        resolve();
+      };
     });
     stream.reader = reader;
     this.#open.set(reader, { stream, begun, over, end });

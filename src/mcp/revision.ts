@@ -21,6 +21,15 @@ export function isResumableRevision(revision: string): boolean {
   return RESUMABLE.has(revision);
 }
 
+/** The first without sessions, and without anything to resume. */
+const FIRST_STATELESS = '2026-07-28';
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Whether requests of this revision stand for themselves: a server is to say which of them it knows. */
+export function isStatelessRevision(revision: string): boolean {
+  return DATE.test(revision) && revision >= FIRST_STATELESS;
+}
+
 /** Whether a client of this revision is sent ids without a message, and told when to come back. */
 export function takesPriming(revision: string): boolean {
   return revision >= FIRST_WITH_PRIMING;

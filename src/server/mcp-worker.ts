@@ -16,6 +16,7 @@ import type { RpcError } from '../mcp/json-rpc.js';
 import type { FromEdge, ToEdge } from '../mcp/messages.js';
 import { type Mount, readMount } from '../mcp/mount.js';
 import type { Session } from '../mcp/session.js';
+import { StatelessCall } from '../mcp/stateless-call.js';
 import { StdioUpstream } from '../mcp/stdio-upstream.js';
 import type { Upstream } from '../mcp/upstream.js';
 import { LineLimit } from '../transport/line-limit.js';
@@ -55,6 +56,10 @@ const front = new Front({
   counts,
   ids: new EventIds(randomBytes(SECRET_BYTES)),
   connect,
+  connectStateless: (mount) => {
+    const target = targets[mount];
+    return target ? new StatelessCall({ target, messageBytesMax: config.bodyBytesMax }) : null;
+  },
   endReader: (reader) => send(setup.edges[reader % EDGES_MAX] as MessagePort, { kind: 'end', reader }),
   sessionsMax: config.mcpSessionsMax,
   callsMax: config.mcpCallsMax,

@@ -129,7 +129,8 @@ export class Exchange {
     if (this.#done) return;
     this.#leave();
     this.res.cork(() => {
-      this.res.writeStatus(STATUS_TEXT[status] as string);
+      // Of a server behind this one it may be any.
+      this.res.writeStatus(STATUS_TEXT[status] ?? `${status} Other`);
       for (const name in headers) this.res.writeHeader(name, headers[name] as string);
       this.edge.cors.writeHeaders(this.res, this.#origin);
       finish(this.res);

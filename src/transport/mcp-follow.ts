@@ -116,6 +116,7 @@ function firstFrames(
   cursor: number,
   notices: readonly string[],
 ): string {
+  if (prefix === null) return ':\n\n';
   const position = (): string => eventId(prefix, cursor, mark(edge));
   const told = notices.map((notice) => messageFrame(position(), notice)).join('');
   return (primes ? primingFrame(position(), retryMs(edge)) : ':\n\n') + told;
@@ -140,7 +141,9 @@ function lostFrames({ prefix, calls }: Pick<ReaderOf, 'prefix' | 'calls'>): stri
     message: 'What came after the last event seen is not kept any more; the call may have been carried out',
     data: { reason: 'history_gone' },
   };
-  return calls.map((call) => messageFrame(settledId(prefix), errorText(call, error))).join('');
+  return calls
+    .map((call) => messageFrame(prefix === null ? null : settledId(prefix), errorText(call, error)))
+    .join('');
 }
 
 /** An id without a message, and when to come back. */
@@ -148,8 +151,9 @@ function primingFrame(id: string, ms: number): string {
   return `id: ${id}\nretry: ${ms}\ndata: \n\n`;
 }
 
-function messageFrame(id: string, message: string): string {
-  return `id: ${id}\nevent: message\ndata: ${message}\n\n`;
+function messageFrame(id: string | null, message: string): string {
+  const idLine = id === null ? '' : `id: ${id}\n`;
+  return `${idLine}event: message\ndata: ${message}\n\n`;
 }
 
 function mark({ random }: EdgeServices): string {
@@ -161,6 +165,6 @@ function eventStreamHeaders(session: string): Headers {
     'Content-Type': 'text/event-stream',
     'Cache-Control': 'no-store, no-transform',
     'X-Accel-Buffering': 'no',
-    'Mcp-Session-Id': session,
+    ...(session === '' ? {} : { 'Mcp-Session-Id': session }),
   };
 }

@@ -74,6 +74,7 @@ async function answer(exchange: Exchange, asked: Omit<ClientRequest, 'reader'>):
   const { mcp } = exchange.edge;
   if (mcp === null) throw new RequestError('not_found');
   const reader = mcp.front.newReader();
+  exchange.onGone(() => mcp.front.left(reader, 0));
   const verdict = await mcp.front.ask({ ...asked, reader });
   switch (verdict.verdict) {
     case 'answer':

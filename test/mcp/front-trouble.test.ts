@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { useBroker } from '../support/broker-process.js';
+import { BrokerProcess, useBroker } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
 import { request } from '../support/http.js';
 import {
@@ -256,6 +256,29 @@ describe('12.6 what an operator sees', () => {
     assert.ok(!JSON.stringify(broker.process.log).includes(client.session));
     there.json({});
     await taken.untilEnded();
+  });
+});
+
+describe('10 a front that goes down', () => {
+  it('10 (5) readers are sent away properly, with a time after which this front is gone; new calls are 503', async () => {
+    const broker = await BrokerProcess.start('--mcp', `/mcp=${upstream.url}`, '--drain-ms', '600');
+    const [modern, old] = [
+      await McpClient.open(broker.port),
+      await McpClient.open(broker.port, { revision: '2025-06-18' }),
+    ];
+    const calls = [await modern.call(1), await old.call(1)];
+    for (const call of calls) await call.until('its beginning', () => call.eventCount + call.comments > 0);
+    broker.signal('SIGTERM');
+    await eventually(
+      'not ready',
+      async () => (await request(broker.port, { path: '/readyz' })).status === 503,
+    );
+    assert.equal((await modern.post({ jsonrpc: '2.0', id: 2, method: 'ping' })).status, 503);
+    for (const call of calls) assert.equal(await call.untilEnded(), 'end');
+    assert.equal(calls[0]?.retries.length, 2);
+    assert.deepEqual(calls[1]?.retries, [], 'older clients take it for an empty message');
+    assert.deepEqual(await broker.untilExit(), { code: 0, signal: null });
+    for (const _ of calls) await upstream.nextCall();
   });
 });
 
