@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { range } from '../support/cursor.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { progressText, resultText } from './counting-tool.js';
-import { startFront } from './front.js';
+import { type Front, launchFront } from './front.js';
 import { PEERS_MISSING, type Peer, peerFile, startPeer } from './peers.js';
 import { connectSdkClient, connectStdioClient, type SdkClient } from './sdk-clients.js';
 
@@ -31,25 +34,36 @@ describe('servers and clients as they are published, and the front between them'
 }, () => {
   let everything: Peer;
   let fastmcp: Peer;
+  let front: Front;
+  /** That server-filesystem may write to. */
+  let folder: string;
   before(async () => {
     everything = await startPeer([peerFile('everything'), 'streamableHttp']);
     fastmcp = await startPeer([fileURLToPath(new URL('./fastmcp-process.js', import.meta.url))]);
+    folder = await mkdtemp(join(tmpdir(), 'mcp-files-'));
+    front = await launchFront({
+      '/everything': everything.url,
+      '/fastmcp': fastmcp.url,
+      '/everything-stdio': `stdio:${process.execPath} ${peerFile('everything')} stdio`,
+      '/files': `stdio:${process.execPath} ${peerFile('filesystem')} ${folder}`,
+    });
   });
   after(async () => {
+    await front.stop();
     await everything.stop();
     await fastmcp.stop();
+    await rm(folder, { recursive: true });
   });
 
   /** A client behind a network that is cut when a call has come so far. */
   async function connect(
     context: TestContext,
     connectTo: Connect,
-    upstream: string,
+    path: string,
   ): Promise<{ client: SdkClient; proxy: TcpProxy }> {
-    const { broker } = await startFront(context, { '/mcp': upstream });
-    const proxy = await TcpProxy.start(broker.port);
+    const proxy = await TcpProxy.start(front.broker.port);
     context.after(() => proxy.stop());
-    const client = await connectTo(`http://127.0.0.1:${proxy.port}/mcp`);
+    const client = await connectTo(`http://127.0.0.1:${proxy.port}${path}`);
     context.after(() => client.close());
     return { client, proxy };
   }
@@ -65,7 +79,7 @@ describe('servers and clients as they are published, and the front between them'
       const direct = await connectSdkClient(1, everything.url);
       const tools = await direct.listTools();
       await direct.close();
-      const { client, proxy } = await connect(context, connectTo, everything.url);
+      const { client, proxy } = await connect(context, connectTo, '/everything');
       assert.deepEqual(await client.listTools(), tools);
       const { progress, text } = await client.callTool(
         LONG.name,
@@ -77,7 +91,7 @@ describe('servers and clients as they are published, and the front between them'
     });
 
     it(`${who} gets all of a long call of a FastMCP server over cuts`, async (context) => {
-      const { client, proxy } = await connect(context, connectTo, fastmcp.url);
+      const { client, proxy } = await connect(context, connectTo, '/fastmcp');
       const { progress, text } = await client.callTool(
         'count',
         { label: 'fast', steps: 20 },
@@ -88,6 +102,26 @@ describe('servers and clients as they are published, and the front between them'
         range(1, 20).map((n) => progressText('fast', n)),
       );
       assert.equal(text, resultText('fast', 20));
+    });
+
+    it(`${who} uses server-everything over its standard streams`, async (context) => {
+      const { client, proxy } = await connect(context, connectTo, '/everything-stdio');
+      const { progress, text } = await client.callTool(
+        LONG.name,
+        { duration: 1, steps: LONG.steps },
+        { onProgress: cutAt(proxy, 2, 5) },
+      );
+      assert.deepEqual(progress, range(1, LONG.steps).map(String));
+      assert.match(text, /Long running operation completed/);
+    });
+
+    it(`${who} writes and reads files through server-filesystem`, async (context) => {
+      const { client } = await connect(context, connectTo, '/files');
+      const path = join(folder, `${who.replaceAll(/\W/g, '')}.txt`);
+      await client.callTool('write_file', { path, content: 'Both lines\nare here.' });
+      assert.equal(await readFile(path, 'utf8'), 'Both lines\nare here.');
+      const { text } = await client.callTool('read_text_file', { path });
+      assert.equal(text, 'Both lines\nare here.');
     });
   }
 });
