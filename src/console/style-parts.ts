@@ -6,7 +6,7 @@ export const PARTS = `
 
 .filter input:focus ~ kbd, .filter input:not(:placeholder-shown) ~ kbd { display: none; }
 
-.table-frame { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; box-shadow: var(--shadow); overflow-x: auto; }
+.table-frame { position: relative; background: var(--surface); border: 1px solid var(--line); border-radius: 12px; box-shadow: var(--shadow); overflow-x: auto; }
 
 .table-frame.is-plain { border: 0; border-radius: 0; box-shadow: none; }
 
@@ -200,7 +200,7 @@ label:not(.check) > :is(input, textarea) { color: var(--ink); }
 
   .filter { width: 100%; }
 
-  .streams thead { position: absolute; clip-path: inset(50%); height: 1px; overflow: hidden; }
+  .streams thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 
   .streams, .streams tbody { display: block; }
 

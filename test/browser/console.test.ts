@@ -68,6 +68,12 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     return page.getByRole('row').filter({ has: page.getByRole('link', { name: stream, exact: true }) });
   }
 
+  /** On a small telephone nothing is beside the screen. */
+  async function fitsSmallScreens(): Promise<void> {
+    await page.setViewportSize({ width: 340, height: 700 });
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), 0);
+  }
+
   const activity = (): Locator => page.getByRole('region', { name: 'Resumes and refusals' });
 
   it('asks for a token, says what is wrong with one, keeps a good one for the tab, and forgets it', async () => {
@@ -104,6 +110,7 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     await rowOf(stream).filter({ hasText: '2,001' }).filter({ hasText: 'up to date' }).waitFor();
     assert.deepEqual(await cells(), ['', '1', '2,001', '2,001', '1', 'up to date']);
     subscription.cut();
+    await fitsSmallScreens();
     await page.getByRole('searchbox').fill('no-stream-begins-so');
     await page.getByText('No stream has a name that begins so.').waitFor();
   });
@@ -144,6 +151,7 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     await newest.click();
     await events.locator('pre').filter({ hasText: '{\n  "hello": "world"\n}' }).waitFor();
     await events.getByText(cursorOf(epoch, 201), { exact: true }).waitFor();
+    await fitsSmallScreens();
     named.cut();
     socket.cut();
   });
