@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-const START_MS_MAX = 15_000;
+const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 10_000;
 const LOG_LINES_MAX = 20;
 const THIS_BUILD = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
