@@ -36,7 +36,7 @@ export function claimOf({ id, epoch, seq, key }: ClaimText): ProducerClaim | nul
   if (key !== '') throw invalid('a publish has a producer or a key, and not both');
   if (!isProducerId(id)) throw invalid(`Producer-Id: ${EXPECTED_ID}`);
   const counts = { epoch: readCount('Producer-Epoch', epoch), seq: readCount('Producer-Seq', seq) };
-  return { kind: PRODUCER, digest: digestOf(id), ...counts };
+  return { kind: PRODUCER, digest: digestOfProducer(id), ...counts };
 }
 
 const EXPECTED_ID = `expected 1 to ${PRODUCER_ID_LENGTH_MAX} characters of printable ASCII`;
@@ -50,6 +50,22 @@ function readCount(header: string, text: string): number {
   const count = parseCount(text);
   if (count === null) throw invalid(`${header}: expected a whole number from 0 to 2^53-1`);
   return count;
+}
+
+/** A producer sends its id with each request: an edge remembers digests of so many, and forgets the oldest first. */
+const REMEMBERED_MAX = 1024;
+const remembered = new Map<string, Int32Array>();
+
+function digestOfProducer(id: string): Int32Array {
+  const known = remembered.get(id);
+  if (known !== undefined) return known;
+  const digest = digestOf(id);
+  if (remembered.size === REMEMBERED_MAX) {
+    const [oldest] = remembered.keys();
+    remembered.delete(oldest as string);
+  }
+  remembered.set(id, digest);
+  return digest;
 }
 
 /** Ids of any length become as many bytes, too many for two ids to have the same by chance or by design. */
