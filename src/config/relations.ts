@@ -76,7 +76,14 @@ export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
       'give it keys, or, where the network itself keeps strangers out, add --insecure';
     problems.push(badValue(whereIs('host'), config.host, expected));
   }
-  return problems;
+  return [...problems, ...checkMounts({ config, whereIs })];
+}
+
+/** Which server a path stands for is said once. */
+function checkMounts({ config, whereIs }: RelationInput): Problem[] {
+  const paths = config.mcp.map((mount) => mount.slice(0, mount.indexOf('=')));
+  const twice = paths.filter((path, index) => paths.indexOf(path) < index);
+  return twice.map((path) => badValue(whereIs('mcp'), path, 'each path once'));
 }
 
 /** Whether callers have to authenticate (contract 9.1). */

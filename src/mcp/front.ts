@@ -151,7 +151,7 @@ export class Front {
       void this.#end(session);
       return 'status' in answer ? whole(answer) : { ...JSON_ANSWER, body: answer.text };
     }
-    const { protocolVersion, capabilities } = answer.value as Record<string, unknown>;
+    const { protocolVersion, capabilities } = (answer.value ?? {}) as Record<string, unknown>;
     counts.add(FrontCount.sessionsBegun, 1);
     session.revision = typeof protocolVersion === 'string' ? protocolVersion : ASSUMED_REVISION;
     session.capabilities = Object.keys((capabilities ?? {}) as object);

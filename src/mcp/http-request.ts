@@ -45,7 +45,8 @@ export class HttpTarget {
     const length = body === null ? {} : { 'Content-Length': String(body.length) };
     const options = { method, agent: this.agent, headers: { ...headers, ...length } };
     return new Promise((resolve, reject) => {
-      const request = send(this.url, options);
+      const request = tryTo(() => send(this.url, options));
+      if (request === null) return reject(new UpstreamError('unreachable'));
       underWay?.add(request);
       request.once('close', () => underWay?.delete(request));
       let isSilent = false;
@@ -66,6 +67,16 @@ export class HttpTarget {
 
   close(): void {
     this.agent.destroy();
+  }
+}
+
+/** Headers of clients are passed on, and may be such as Node does not send; null then. */
+function tryTo(send: () => ClientRequest): ClientRequest | null {
+  try {
+    return send();
+  } catch (error) {
+    if (!(error as NodeJS.ErrnoException).code?.startsWith('ERR_INVALID')) throw error;
+    return null;
   }
 }
 

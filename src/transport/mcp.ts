@@ -38,6 +38,10 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** What else there may be in a header does not come through the library as it was sent. */
+const ASCII = /^[\t\x20-\x7e]*$/;
+const TOKEN = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
+
 /** The name by which a right to an MCP server is given: `mcp:files` for `/files`. */
 export function mountName(path: string): string {
   return `mcp${path.replaceAll('/', ':')}`;
@@ -107,7 +111,7 @@ function readHeaders(
 ): Pick<ClientRequest, 'principal' | 'session' | 'revision' | 'lastEventId' | 'forwarded'> {
   const forwarded: Record<string, string> = {};
   req.forEach((name, value) => {
-    if (!NOT_FORWARDED.has(name)) forwarded[name] = value;
+    if (!NOT_FORWARDED.has(name) && TOKEN.test(name) && ASCII.test(value)) forwarded[name] = value;
   });
   // What somebody shows to this server is no business of the one behind it; who shows nothing here may mean that one.
   if (principal.keyName !== '') delete forwarded.authorization;

@@ -115,6 +115,21 @@ describe('12.6 a server in trouble', () => {
     assert.deepEqual(messagesOf(call)[0]?.error, { code: -32602, message: 'no such tool' });
   });
 
+  it('12.6 a server that begins a session with nothing at all, and headers that nobody can send, end nothing', async () => {
+    upstream.intercept = (exchange) => {
+      exchange.answer(200, { jsonrpc: '2.0', id: 'init', result: null });
+      return true;
+    };
+    const answer = await request(broker.port, initializeRequest({}));
+    upstream.intercept = () => false;
+    assert.equal(answer.status, 200);
+    const client = await McpClient.open(broker.port, { headers: { 'X-Odd': 'caf\u00e9 \u4e2d' } });
+    const call = await client.call(1);
+    const there = await upstream.nextCall();
+    there.json({});
+    await call.untilEnded();
+  });
+
   it('12.6 what came before the trouble is there', async () => {
     const client = await McpClient.open(broker.port);
     const call = await client.call('mine');

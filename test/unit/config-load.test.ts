@@ -153,6 +153,11 @@ describe('11 flags', () => {
 });
 
 describe('11 problems', () => {
+  test('12 a path stands for one MCP server', () => {
+    const argv = ['--mcp', '/a=http://a/', '--mcp', '/b=http://b/', '--mcp', '/a=stdio:run'];
+    assert.deepEqual(problems({ argv }), ['--mcp: "/a", expected each path once']);
+  });
+
   test('all of them are reported at once, from every source, each with what was expected', () => {
     const argv = ['--port', '65536', '--prot', '1', '--threads', 'many', '--memory', '1KiB'];
     const env = { GAPLESS_DRAIN_MS: 'soon', GAPLESS_HOTS: 'x', GAPLESS_AUTO_CREATE: 'yes' };

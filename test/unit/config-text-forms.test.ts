@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isCorsOrigin, isHost, isLoopback, isStreamPattern } from '#gapless/config/text-forms.js';
+import {
+  isCorsOrigin,
+  isHost,
+  isLoopback,
+  isMcpMount,
+  isStreamPattern,
+  splitMcpMounts,
+} from '#gapless/config/text-forms.js';
 
 function accepts(isValid: (text: string) => boolean, texts: readonly string[]): void {
   for (const text of texts) assert.equal(isValid(text), true, `${JSON.stringify(text)} is accepted`);
@@ -69,4 +76,34 @@ test('a stream pattern is a name, or its beginning and a star', () => {
     `${'a'.repeat(200)}*`,
   ]);
   refuses(isStreamPattern, ['', 'a*b', '**', 'a b', 'é', 'a/b', 'a'.repeat(201)]);
+});
+
+test('12 a mount is a path that is free, and a server', () => {
+  accepts(isMcpMount, [
+    '/mcp=http://127.0.0.1:3000/mcp',
+    '/a/b.c=https://mcp.example/x?y=1,2',
+    '/files=stdio:npx -y server DIR',
+  ]);
+  refuses(isMcpMount, [
+    '',
+    '/mcp',
+    'mcp=http://a/',
+    '/mcp=',
+    '/mcp=ftp://a/',
+    '/mcp=stdio:',
+    '/mcp=stdio: ',
+    '/=http://a/',
+    '/a//b=http://a/',
+    '/a b=http://a/',
+    '/v1=http://a/',
+    '/v1/x=http://a/',
+    '/metrics=http://a/',
+    '/healthz=http://a/',
+  ]);
+});
+
+test('12 mounts stand between commas, and a command may have commas of its own', () => {
+  const mounts = ['/a=stdio:run --list x,y,/z', '/b=http://127.0.0.1/mcp', '/c/d=stdio:run'];
+  assert.deepEqual(splitMcpMounts(mounts.join(',')), mounts);
+  assert.deepEqual(splitMcpMounts(mounts.join(', ')), mounts);
 });
