@@ -43,19 +43,20 @@ export class GaplessServerEventBus {
   readonly ready: Promise<void>;
   readonly #client: GaplessClient;
   readonly #stream: string;
-  readonly #publisher: Publisher;
+  #publisher: Publisher;
   readonly #listeners = new Set<(event: ServerEvent) => void>();
   readonly #closing = new AbortController();
   readonly #onError: (error: unknown) => void;
   readonly #retryMs: number | undefined;
   #isOpen: () => void = () => undefined;
+  #hasMissed = false;
 
   constructor({ broker, stream = STREAM, retryMs, onError = () => undefined }: GaplessServerEventBusOptions) {
     this.#client = broker instanceof GaplessClient ? broker : new GaplessClient(broker);
     this.#stream = stream;
     this.#onError = onError;
     this.#retryMs = retryMs;
-    this.#publisher = this.#client.publisher(stream, { signal: this.#closing.signal });
+    this.#publisher = this.#newPublisher();
     this.ready = new Promise((resolve) => {
       this.#isOpen = resolve;
     });
@@ -64,9 +65,7 @@ export class GaplessServerEventBus {
 
   /** Reaches listeners, those of this process too, when it comes back from the broker. */
   publish(event: ServerEvent): void {
-    this.#publisher.publish(event).catch((error: unknown) => {
-      if (!this.#closing.signal.aborted) this.#onError(error);
-    });
+    this.#publish(this.#publisher, event);
   }
 
   subscribe(listener: (event: ServerEvent) => void): () => void {
@@ -84,6 +83,20 @@ export class GaplessServerEventBus {
     this.#listeners.clear();
   }
 
+  #publish(publisher: Publisher, event: ServerEvent): void {
+    publisher.publish(event).catch((error: unknown) => {
+      if (this.#closing.signal.aborted) return;
+      if (!isRefusal(error, 'producer_gap')) return this.#onError(error);
+      // The broker has lost the stream and made another: to that the publisher's count means nothing.
+      if (this.#publisher === publisher) this.#publisher = this.#newPublisher();
+      this.#publish(this.#publisher, event);
+    });
+  }
+
+  #newPublisher(): Publisher {
+    return this.#client.publisher(this.#stream, { signal: this.#closing.signal });
+  }
+
   async #follow(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
@@ -93,7 +106,7 @@ export class GaplessServerEventBus {
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof ResumeUnavailableError || error instanceof StreamDeletedError) {
-          for (const event of MISSED) this.#deliver(event);
+          this.#hasMissed = true;
           continue;
         }
         this.#onError(error);
@@ -107,10 +120,18 @@ export class GaplessServerEventBus {
       signal,
       retryMs: this.#retryMs,
       onStatus: ({ state }) => {
-        if (state === 'open') this.#isOpen();
+        if (state === 'open') this.#opened();
       },
     });
     for await (const { data } of events) this.#deliver(JSON.parse(data) as ServerEvent);
+  }
+
+  /** What is missed is told when nothing more can be. */
+  #opened(): void {
+    this.#isOpen();
+    if (!this.#hasMissed) return;
+    this.#hasMissed = false;
+    for (const event of MISSED) this.#deliver(event);
   }
 
   #deliver(event: ServerEvent): void {
@@ -125,5 +146,9 @@ export class GaplessServerEventBus {
 }
 
 function ignoreConflict(error: unknown): void {
-  if (!(error instanceof GaplessError) || error.code !== 'config_conflict') throw error;
+  if (!isRefusal(error, 'config_conflict')) throw error;
+}
+
+function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof GaplessError && error.code === code;
 }

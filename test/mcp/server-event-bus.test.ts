@@ -74,7 +74,9 @@ describe('a bus of server events', () => {
 
   it('says that everything may have changed when the broker has lost events', async (context) => {
     const first = await BrokerProcess.start('--retry-ms', '20');
-    const { heard } = await startBus(context, first.port, freshStream('bus'));
+    const { bus, heard } = await startBus(context, first.port, freshStream('bus'));
+    bus.publish(updated(1));
+    await eventually('the event before', () => heard.shift());
     await first.kill();
     const second = await first.startAgain();
     context.after(() => second.kill());
@@ -83,6 +85,9 @@ describe('a bus of server events', () => {
       heard.map(({ kind }) => kind),
       ['tools_list_changed', 'prompts_list_changed', 'resources_list_changed'],
     );
+    bus.publish(updated(2));
+    await eventually('the event after', () => heard.length > 3);
+    assert.deepEqual(heard[3], updated(2));
   });
 
   it('goes on when a listener throws, or leaves', async (context) => {
