@@ -103,6 +103,7 @@ export class GaplessServerEventBus {
       try {
         await this.#client.createStream(this.#stream, CONFIG).catch(ignoreConflict);
         await this.#listen(signal);
+        throw new GaplessError('stream_closed', 'somebody has closed the stream of the bus');
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof ResumeUnavailableError || error instanceof StreamDeletedError) {

@@ -104,6 +104,15 @@ describe('a bus of server events', () => {
     assert.deepEqual(gone, []);
   });
 
+  it('says when its stream was closed, and asks no more than now and then', async (context) => {
+    const stream = freshStream('bus');
+    const { errors } = await startBus(context, broker.port, stream);
+    await new GaplessClient({ url: `http://127.0.0.1:${broker.port}` }).closeStream(stream);
+    const [error] = await eventually('the error', () => errors.length > 0 && errors);
+    assert.equal((error as { code?: string }).code, 'stream_closed');
+    assert.equal(errors.length, 1);
+  });
+
   it('lets clients of one node of a server, version 2, hear of a change on another', async (context) => {
     const stream = freshStream('bus');
     const nodes = await Promise.all(
