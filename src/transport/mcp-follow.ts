@@ -84,6 +84,11 @@ function enter(exchange: Exchange, entering: Entering): boolean {
     edge.mcp?.opened(entering.reader, subscription);
     const notices = afterSeq === null ? entering.notices : [];
     edge.broker.start(subscription, sink.write(firstFrames(edge, entering, cursor, notices)));
+    // A quick answer is whole by now, and its end goes out with it.
+    if (at.closed && subscription.state === 'ready' && subscription.cursor === at.committed) {
+      edge.broker.unsubscribe(subscription);
+      sink.end({ kind: 'closed', cursor: formatCursor(stream.epoch, subscription.cursor) });
+    }
   });
   return true;
 }
