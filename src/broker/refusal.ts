@@ -42,12 +42,17 @@ export interface OvertakenAt {
   readonly committedSeq: number;
 }
 
+/** What a resume would be told that came at this moment (contract 4.6). */
+export function overtakenRefusal(epoch: string, cursor: number, at: OvertakenAt): RequestError {
+  const positions = { epoch, floor: at.lowestSeq, head: at.committedSeq };
+  return refusal('evicted', formatCursor(epoch, cursor), positions);
+}
+
 /** How a reader ends that eviction overtook, where it is told (contract 4.6). */
 export function overtakenEnding(epoch: string, cursor: number, at: OvertakenAt): Ending {
-  const positions = { epoch, floor: at.lowestSeq, head: at.committedSeq };
   return {
     kind: 'unavailable',
-    refusal: refusal('evicted', formatCursor(epoch, cursor), positions),
+    refusal: overtakenRefusal(epoch, cursor, at),
     head: formatCursor(epoch, at.committedSeq),
   };
 }

@@ -5,8 +5,10 @@
 
 import { Authenticator } from '../auth/authenticator.js';
 import type { KeyMaterial } from '../auth/key-material.js';
+import { ANYBODY } from '../auth/principal.js';
 import { EdgeBroker } from '../broker/edge-broker.js';
 import type { EdgeBrokerOptions } from '../broker/edge-broker-options.js';
+import { overtakenRefusal } from '../broker/refusal.js';
 import type { Subscription } from '../broker/subscription.js';
 import type { Config } from '../config/schema.js';
 import type { ConsoleAssets } from '../console/assets.js';
@@ -61,6 +63,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     unsubscribe: (subscription) => broker.unsubscribe(subscription),
   });
   const activity = new Activity(now);
+  const refusals = new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36), activity);
   const mcpReaders =
     parts.mcp === null
       ? null
@@ -72,7 +75,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     sessions.left(subscription);
     mcpReaders?.left(subscription);
   };
-  const broker = assembleBroker(parts, { counters, sessions, activity, left });
+  const broker = assembleBroker(parts, { counters, sessions, activity, refusals, left });
   return {
     broker,
     coordinator: {
@@ -98,7 +101,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     sessions,
     mcp: mcpReaders,
     limits,
-    refusals: new RefusalLog(log, now, Math.floor(random() * 2 ** 40).toString(36), activity),
+    refusals,
     activity,
     console: parts.console,
     clientAddress: new ClientAddress(config.trustedProxies),
@@ -130,13 +133,13 @@ function createAuthenticator(
   });
 }
 
-interface BrokerParts extends Pick<EdgeServices, 'counters' | 'sessions' | 'activity'> {
+interface BrokerParts extends Pick<EdgeServices, 'counters' | 'sessions' | 'activity' | 'refusals'> {
   readonly left: (subscription: Subscription) => void;
 }
 
 function assembleBroker(
   { setup, link, now, random, defer }: EdgeParts,
-  { counters, sessions, activity, left }: BrokerParts,
+  { counters, sessions, activity, refusals, left }: BrokerParts,
 ): EdgeBroker {
   const { config, edge } = setup;
   const rings = new Rings(setup.rings);
@@ -160,7 +163,13 @@ function assembleBroker(
             },
             replayCacheBytes: config.replayCacheBytes,
           },
-    overtaken: (subscription, at) => activity.overtaken(subscription, at, sessions.principalOf(subscription)),
+    overtaken: (subscription, at) => {
+      const principal = sessions.principalOf(subscription);
+      activity.overtaken(subscription, at, principal);
+      const { name, epoch } = subscription.stream;
+      const refused = { principal: principal ?? ANYBODY, stream: name };
+      refusals.noteOvertaken(refused, overtakenRefusal(epoch, subscription.cursor, at));
+    },
     left,
     now,
     random,

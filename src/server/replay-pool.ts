@@ -5,9 +5,10 @@
 
 import { once } from 'node:events';
 import { Piscina } from 'piscina';
+import { InvariantError } from '../assert.js';
 import type { StreamHandle } from '../ring/rings.js';
 import type { LogRun } from '../storage/event-log.js';
-import type { ReplayTask } from './replay-worker.js';
+import type { BrokenInvariant, ReplayTask } from './replay-worker.js';
 
 /** How the pool is doing, for metrics. */
 export interface ReplayStats {
@@ -27,24 +28,30 @@ export interface ReplayPoolOptions {
 
 export class ReplayPool {
   /**
-   * Resolves when the pool lacks a thread for good, or one dies outside of a read. One that dies within a read is
-   * replaced, and that read fails; but where the new one cannot start, the pool would have all reads wait for ever.
+   * Resolves when the pool lacks a thread for good, or one dies outside of a read, or an invariant is broken in one. A
+   * thread that dies within a read is replaced, and that read fails; but where the new one cannot start, the pool would
+   * have all reads wait for ever.
    */
   readonly failed: Promise<Error>;
   readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
-  readonly #pool: Piscina<ReplayTask, LogRun | null>;
+  readonly #pool: Piscina<ReplayTask, LogRun | BrokenInvariant | null>;
   readonly #inFlight = new Map<string, Promise<LogRun | null>>();
   readonly #queueMax: number;
   /** Those who wait because the queue is full, first come first served. Bounded by the subscribers. */
   readonly #waiting: (() => void)[] = [];
 
   #isClosing = false;
+  #fail: (error: Error) => void = () => undefined;
 
-  private constructor(pool: Piscina<ReplayTask, LogRun | null>, { threads, queueMax }: ReplayPoolOptions) {
+  private constructor(
+    pool: Piscina<ReplayTask, LogRun | BrokenInvariant | null>,
+    { threads, queueMax }: ReplayPoolOptions,
+  ) {
     this.#pool = pool;
     this.#queueMax = queueMax;
     this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
       pool.on('error', resolve);
       pool.on('workerDestroy', () =>
         setImmediate(() => {
@@ -62,7 +69,7 @@ export class ReplayPool {
    */
   static async start(options: ReplayPoolOptions): Promise<ReplayPool> {
     const { directory, threads, queueMax } = options;
-    const pool = new Piscina<ReplayTask, LogRun | null>({
+    const pool = new Piscina<ReplayTask, LogRun | BrokenInvariant | null>({
       filename: new URL('./replay-worker.js', import.meta.url).href,
       minThreads: threads,
       maxThreads: threads,
@@ -112,6 +119,11 @@ export class ReplayPool {
     this.stats.reads++;
     try {
       const run = await this.#pool.run(task);
+      if (run !== null && 'broken' in run) {
+        const error = new InvariantError(run.broken);
+        this.#fail(error);
+        throw error;
+      }
       this.stats.bytes += run?.frames.length ?? 0;
       return run;
     } catch (error) {

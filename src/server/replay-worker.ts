@@ -4,6 +4,7 @@
 
 import { parentPort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol, workerData } from 'piscina';
+import { InvariantError } from '../assert.js';
 import type { LogRun, ReadRange } from '../storage/event-log.js';
 import { openLmdbReader } from '../storage/lmdb-reader.js';
 
@@ -11,13 +12,24 @@ export interface ReplayTask extends ReadRange {
   readonly logId: number;
 }
 
+/** Instead of a run: an invariant of ours does not hold on this thread. */
+export interface BrokenInvariant {
+  readonly broken: string;
+}
+
 const reader = openLmdbReader((workerData as { directory: string }).directory);
 
 parentPort?.postMessage('opened');
 
 export default function read({ logId, ...range }: ReplayTask): unknown {
-  const run = reader.read(logId, range);
-  return run === null ? null : move(new MovedRun(run));
+  try {
+    const run = reader.read(logId, range);
+    return run === null ? null : move(new MovedRun(run));
+  } catch (error) {
+    // Thrown on, it would pass for a read that failed, and the broker would go on.
+    if (error instanceof InvariantError) return { broken: error.message } satisfies BrokenInvariant;
+    throw error;
+  }
 }
 
 /** A run whose bytes change hands instead of being copied. */

@@ -40,10 +40,20 @@ export class RefusalLog {
     const request = `${this.#prefix}-${(++this.#lastNumber).toString(36)}`;
     this.#activity.refused(refused, error, request);
     if (!this.#lines.hasRoom) return request;
-    const shown: Record<string, unknown> = {};
-    for (const member of SHOWN) if (error.extra[member] !== undefined) shown[member] = error.extra[member];
     const { code, status } = error;
-    this.#log.info({ request, code, status, stream, principal: principal.id, ...shown }, 'refused');
+    this.#log.info({ request, code, status, stream, principal: principal.id, ...shownOf(error) }, 'refused');
     return request;
   }
+
+  /** A reader that eviction has passed (contract 4.6). It had its answer long ago, so there is no number. */
+  noteOvertaken({ principal, stream }: Refused, refusal: RequestError): void {
+    if (!this.#lines.hasRoom) return;
+    this.#log.warn({ stream, principal: principal.id, ...shownOf(refusal) }, 'overtaken');
+  }
+}
+
+function shownOf(error: RequestError): Record<string, unknown> {
+  return Object.fromEntries(
+    SHOWN.flatMap((member) => (error.extra[member] === undefined ? [] : [[member, error.extra[member]]])),
+  );
 }

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { describeOnEdges, useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
-import { freshStream, publish, publishLines } from '../support/gapless-client.js';
-import { request } from '../support/http.js';
+import { freshStream, MEDIA_TYPES, publish, publishLines } from '../support/gapless-client.js';
+import { HttpConnection, request } from '../support/http.js';
 import { FAMILIES, METRIC } from '../support/metric-names.js';
 import { parseMetrics, scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
@@ -44,6 +44,32 @@ describeOnEdges('10 operations', [], (broker) => {
     const response = await request(broker.port, { path: '/metrics' });
     assert.ok(!response.text.includes(epoch) && !response.text.includes('127.0.0.1'));
     subscription.cut();
+  });
+
+  it('10 few series by default, however many streams, types, subscribers and refusals there are', async () => {
+    const publisher = await HttpConnection.open(broker.port);
+    const subscriptions: SseSubscription[] = [];
+    for (const index of range(1, 300)) {
+      const stream = freshStream(`many-${index}`);
+      const batch = JSON.stringify([{ type: `type-${index}`, data: 'one' }]);
+      await publish(publisher, stream, batch, MEDIA_TYPES.batch);
+      await publisher.request({ path: `/v1/streams/${stream}?cursor=malformed-${index}` });
+      if (index > 40) continue;
+      const query = `subscriber=name-${index}&types=type-${index}`;
+      subscriptions.push(await SseSubscription.open(broker.port, stream, { query }));
+    }
+    const samples = [...(await scrape(broker.port)).values()].flatMap((family) => family.samples);
+    for (const subscription of subscriptions) subscription.cut();
+    publisher.destroy();
+    const values = new Map<string, Set<string>>();
+    for (const { name, labels } of samples) {
+      for (const [label, value] of Object.entries(labels)) {
+        const key = `${name}{${label}}`;
+        values.set(key, (values.get(key) ?? new Set()).add(value));
+      }
+    }
+    for (const [key, { size }] of values) assert.ok(size <= 12, `${key} has ${size} values`);
+    assert.ok(samples.length < 500, `${samples.length} series`);
   });
 
   it('10 the subscriber and connection gauges follow what is open', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { describeOnEdges } from '../support/broker-process.js';
 import { positionOf, range, seqOf } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import {
   assertProblem,
   createStream,
@@ -55,6 +56,12 @@ describeOnEdges('4.6 overtaken while connected', [], (broker) => {
     const back = await SseSubscription.ask(broker.port, stream, { lastEventId: subscription.lastEventId });
     const problem = assertProblem(await back.refusal(), 410, 'resume_unavailable');
     assert.deepEqual([problem.reason, problem.floor, problem.head], ['evicted', floor, head]);
+
+    const line = await eventually('the line in the log', () =>
+      broker.process.log.find((candidate) => candidate.msg === 'overtaken' && candidate.stream === stream),
+    );
+    assert.equal(line.reason, 'evicted');
+    assert.ok(seqOf(String(line.cursor)) >= last && seqOf(String(line.cursor)) + 1 < Number(line.floor));
   });
 
   it('4.6 who asked for the event gets it, with the position it had reached, and then the end', async () => {

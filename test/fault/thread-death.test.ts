@@ -58,6 +58,25 @@ describe('a thread of the broker dies: so does the process, and the next one has
   }
 });
 
+describe('an invariant does not hold on a thread of the replay pool', () => {
+  it('the process ends and says so, where a read that failed would have been answered', async (context) => {
+    const armed = join(temporaryDirectory(context), 'armed');
+    const broker = await start(
+      context,
+      { thread: 'replay', how: 'assert', within: 'read', armed },
+      ...SMALL_RING,
+    );
+    const stream = await FilledStream.create(broker.port, { eventBytes: 2 * 1024 });
+    await stream.fill(REPLAYED_EVENTS);
+    assert.equal((await readPage(broker.port, stream.name)).status, 200, 'not armed yet');
+    writeFileSync(armed, '');
+    await Promise.allSettled([readPage(broker.port, stream.name)]);
+    assert.deepEqual(await broker.untilExit(), { code: 1, signal: null }, broker.stderr);
+    const said = broker.log.filter(({ level }) => level === FATAL_LEVEL);
+    assert.match(JSON.stringify(said), /InvariantError.*planted/);
+  });
+});
+
 describe('a thread of the replay pool dies within a read', () => {
   for (const how of ['throw', 'exit'] as const) {
     it(`by ${how}: who asked is told, the pool has another, and every resume is exact (I1, I2)`, async (context) => {

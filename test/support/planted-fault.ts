@@ -6,6 +6,7 @@
 
 import { existsSync } from 'node:fs';
 import { BroadcastChannel, isMainThread, MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { assert } from '#gapless/assert.js';
 import type { Fault, FaultyThread } from './thread-fault.js';
 
 const fault = JSON.parse(process.env.PLANTED_FAULT ?? 'null') as Fault | null;
@@ -21,7 +22,16 @@ function plant(fault: Fault): void {
     channel.onmessage = () => die(fault);
     return;
   }
-  const { armed, within } = fault;
+  const { armed, within, how } = fault;
+  if (how === 'assert') {
+    // The last thing that a read does with the bytes that it found.
+    const { set } = Uint8Array.prototype;
+    Uint8Array.prototype.set = function (this: Uint8Array, ...args: never[]): void {
+      assert(!existsSync(armed), 'planted');
+      Reflect.apply(set, this, args);
+    };
+    return;
+  }
   const { postMessage } = MessagePort.prototype;
   MessagePort.prototype.postMessage = function (this: MessagePort, ...args: never[]): void {
     // On its own port it says that it is ready; what it has read goes over another.

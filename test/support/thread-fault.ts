@@ -11,7 +11,8 @@ export type Fault =
   | { readonly thread: 'edge' | 'log'; readonly how: HowItDies }
   | {
       readonly thread: 'replay';
-      readonly how: HowItDies;
+      /** `assert`: an invariant does not hold, within a read. */
+      readonly how: HowItDies | 'assert';
       /** Within a read, or already while it starts. */
       readonly within: 'read' | 'start';
       /** A file: as long as it is there, threads die. */
