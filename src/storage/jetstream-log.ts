@@ -1,0 +1,242 @@
+/**
+ * The replicated log on a JetStream stream of NATS: a subject for each stream, a message for each entry. JetStream
+ * orders the messages, replicates them before it acknowledges, and compares the newest of a subject with the one that
+ * a message is to follow. With several replicas it does so before it orders, so that two messages that come at once
+ * may both pass.
+ */
+
+import { randomUUID } from 'node:crypto';
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamInfo,
+} from '@nats-io/jetstream';
+import { connect, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import { assert } from '../assert.js';
+import { LogCorruption, LogError } from './event-log.js';
+import { JetStreamFollowing } from './jetstream-following.js';
+import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
+import type { Follower, LogExtent, ReplicatedLog, StoredEntry } from './replicated-log.js';
+
+export interface JetStreamLogOptions {
+  /** `nats://[user:password@]host:port`; several may be given, of one cluster. */
+  readonly urls: readonly string[];
+  /** Name of the JetStream stream. */
+  readonly stream: string;
+  /** On how many servers each message is kept, where the stream is made. */
+  readonly replicas: number;
+  /** Told when the connection is there again after it was not, and when it is not. */
+  readonly connected: (isConnected: boolean) => void;
+}
+
+const ENTRY_HEADER = 'Gapless-Entry';
+/** How long a server may take to answer. */
+const ANSWER_MS_MAX = 4000;
+/** A server that does not answer pings for so long is left for another. */
+const PING_MS = 2000;
+const PINGS_MAX = 2;
+const RECONNECT_MS = 200;
+/** Of a message, for its headers. */
+const HEADER_BYTES_MAX = 64 * 1024;
+const SUBJECT_PREFIX = 'gapless';
+
+export class JetStreamLog implements ReplicatedLog {
+  readonly #options: JetStreamLogOptions;
+  readonly #connection: NatsConnection;
+  readonly #client: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  isExact = false;
+
+  private constructor(options: JetStreamLogOptions, connection: NatsConnection, manager: JetStreamManager) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
+    this.#manager = manager;
+    void this.#watch();
+  }
+
+  /** @throws {LogError} when no server can be reached. */
+  static async connect(options: JetStreamLogOptions): Promise<JetStreamLog> {
+    const first = new URL(options.urls[0] as string);
+    try {
+      const connection = await connect({
+        servers: options.urls.map((url) => new URL(url).host),
+        ...(first.username === ''
+          ? {}
+          : { user: decodeURIComponent(first.username), pass: decodeURIComponent(first.password) }),
+        name: 'gapless',
+        timeout: ANSWER_MS_MAX,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: RECONNECT_MS,
+        pingInterval: PING_MS,
+        maxPingOut: PINGS_MAX,
+      });
+      const manager = await jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false });
+      return new JetStreamLog(options, connection, manager);
+    } catch (cause) {
+      throw asLogError(cause);
+    }
+  }
+
+  get bodyBytesMax(): number {
+    return (this.#connection.info?.max_payload ?? 0) - HEADER_BYTES_MAX;
+  }
+
+  async open(): Promise<LogExtent> {
+    const { stream } = this.#options;
+    const info = await attempt(() => this.#findOrMake());
+    const identity = info.config.description ?? '';
+    if (!identity.startsWith(SUBJECT_PREFIX)) {
+      throw new LogCorruption(`the JetStream stream ${stream} was not made by a broker`);
+    }
+    this.isExact = info.config.num_replicas === 1;
+    return { identity: `${identity} ${info.created}`, lastAt: info.state.last_seq };
+  }
+
+  async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+    assert(body.length <= this.bodyBytesMax, 'an entry fits a message');
+    const described = headers();
+    described.set(ENTRY_HEADER, encodeEntry(entry));
+    try {
+      const { seq } = await this.#client.publish(this.#subject(stream), body, {
+        headers: described,
+        timeout: ANSWER_MS_MAX,
+        expect: { streamName: this.#options.stream, lastSubjectSequence: after },
+      });
+      return seq;
+    } catch (cause) {
+      if (hasCode(cause, JetStreamApiCodes.StreamWrongLastSequence)) return null;
+      throw asLogError(cause);
+    }
+  }
+
+  newest(stream: string): Promise<StoredEntry | null> {
+    return this.#get({ last_by_subj: this.#subject(stream) });
+  }
+
+  next(stream: string, from: number): Promise<StoredEntry | null> {
+    return this.#get({ seq: from, next_by_subj: this.#subject(stream) });
+  }
+
+  async dropBelow(stream: string, at: number): Promise<void> {
+    await attempt(() =>
+      this.#manager.streams.purge(this.#options.stream, { filter: this.#subject(stream), seq: at }),
+    );
+  }
+
+  follow(follower: Follower): Promise<() => void> {
+    return attempt(() =>
+      JetStreamFollowing.start(this.#connection, this.#manager, {
+        stream: this.#options.stream,
+        subjects: this.#subject('>'),
+        config: {
+          ack_policy: AckPolicy.None,
+          deliver_policy: DeliverPolicy.LastPerSubject,
+          mem_storage: true,
+          num_replicas: 1,
+        },
+        received: (message, at) => follower.received(this.#stored(message, at)),
+        upToDate: () => follower.upToDate(),
+        lost: (reason) => follower.lost(reason),
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.#connection.status()) {
+      if (type === 'disconnect') this.#options.connected(false);
+      if (type === 'reconnect') this.#options.connected(true);
+    }
+  }
+
+  async #findOrMake(): Promise<StreamInfo> {
+    const { stream, replicas } = this.#options;
+    try {
+      return await this.#manager.streams.info(stream);
+    } catch (error) {
+      if (!hasCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
+    }
+    try {
+      return await this.#manager.streams.add({
+        name: stream,
+        // Says which log it is: one that is made in its place has another.
+        description: `${SUBJECT_PREFIX} ${randomUUID()}`,
+        subjects: [this.#subject('>')],
+        num_replicas: replicas,
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.New,
+        max_consumers: -1,
+        max_msgs: -1,
+        max_bytes: -1,
+        max_age: 0,
+        allow_direct: false,
+      });
+    } catch (error) {
+      // Another broker was faster.
+      return await this.#manager.streams.info(stream).catch(() => Promise.reject(error));
+    }
+  }
+
+  async #get(query: object): Promise<StoredEntry | null> {
+    const found = await attempt(() =>
+      // The server knows more queries than the type does.
+      this.#manager.streams.getMessage(this.#options.stream, query as { last_by_subj: string }),
+    );
+    if (found === null) return null;
+    return this.#stored({ subject: found.subject, headers: found.header, data: found.data }, found.seq);
+  }
+
+  #stored(
+    message: Pick<Msg, 'subject' | 'data'> & { headers?: MsgHdrs | undefined },
+    at: number,
+  ): StoredEntry {
+    const where = `message ${at} of the JetStream stream ${this.#options.stream}`;
+    const entry = decodeEntry(message.headers?.get(ENTRY_HEADER) ?? '', where);
+    return { stream: this.#streamOf(message.subject), at, entry, body: message.data };
+  }
+
+  /** Dots part the tokens of a subject, and names have them anywhere; no name has an equals sign. */
+  #subject(stream: string): string {
+    return `${SUBJECT_PREFIX}.${this.#options.stream}.${stream.replaceAll('.', '=')}`;
+  }
+
+  #streamOf(subject: string): string {
+    return subject.slice(subject.lastIndexOf('.') + 1).replaceAll('=', '.');
+  }
+}
+
+async function attempt<T>(action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    throw asLogError(cause);
+  }
+}
+
+/** A medium that cannot be asked may be asked again; what it holds and should not is another matter. */
+function asLogError(cause: unknown): Error {
+  if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
+  const isFull = cause instanceof JetStreamApiError && FULL_CODES.has(cause.code);
+  return new LogError(isFull ? 'full' : 'io', (cause as Error).message, { cause });
+}
+
+/** The servers have no more room, or the account may use no more: nothing was stored. */
+const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047]);
+
+function hasCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}

@@ -1,0 +1,63 @@
+/**
+ * A log that several brokers share, on machines of its own. Unlike an `EventLog` it is not one writer's: what an append
+ * becomes is known when the log says so, because another broker may have been first.
+ *
+ * An entry names the one that it follows, and **it counts only if that is the newest of its stream that counts**. Of two that
+ * follow the same one the first in the log counts, for all who read it, and the other is as if it were not there. The
+ * log refuses most of those that would not count, but it need not refuse all.
+ *
+ * Positions are those of the log as a whole: numbers from 1 that go up and are never given twice.
+ */
+
+import type { LogEntry } from './log-entry.js';
+
+/** An entry where it lies. */
+export interface StoredEntry {
+  readonly stream: string;
+  readonly at: number;
+  readonly entry: LogEntry;
+  readonly body: Uint8Array;
+}
+
+/** Which log it is, and how far it goes. */
+export interface LogExtent {
+  /** Another log has another: one that was deleted and made anew too. */
+  readonly identity: string;
+  /** Position of the newest entry of all streams. */
+  readonly lastAt: number;
+}
+
+export interface Follower {
+  /** The newest entry of each stream first, of which some may not count, and then every new one in the order of the log. */
+  received(stored: StoredEntry): void;
+  /** All that was there at the start has been received. Once. */
+  upToDate(): void;
+  /** Entries may be missing from here on. Once; nothing is received any more. */
+  lost(reason: string): void;
+}
+
+export interface ReplicatedLog {
+  /** Resolves with the log as it is; makes it where it is not there. @throws {LogError} */
+  open(): Promise<LogExtent>;
+  /**
+   * Appends an entry. Resolves when it is as safe as the log makes anything.
+   *
+   * @param after position of the newest entry of the stream that is known, whether it counts or not; 0: none.
+   * @returns its position; null: the log has a newer one, and nothing was appended.
+   * @throws {LogError} `full`: nothing was appended. Otherwise nobody knows whether it was, or will be.
+   */
+  append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null>;
+  /** The newest entry of a stream, whether it counts or not. @throws {LogError} */
+  newest(stream: string): Promise<StoredEntry | null>;
+  /** The first entry of a stream that lies at a position or after it. @throws {LogError} */
+  next(stream: string, from: number): Promise<StoredEntry | null>;
+  /** Deletes the entries of a stream before a position. @throws {LogError} */
+  dropBelow(stream: string, at: number): Promise<void>;
+  /** @throws {LogError} @returns what ends it. */
+  follow(follower: Follower): Promise<() => void>;
+  /** Whether it refuses all appends that would not count. Once it is open. */
+  readonly isExact: boolean;
+  /** Bytes that the body of an entry may have. */
+  readonly bodyBytesMax: number;
+  close(): Promise<void>;
+}
