@@ -37,6 +37,8 @@ export interface DirectoryOptions {
   readonly publishBytesMax: number;
   readonly autoCreate: boolean;
   readonly journal: Journal;
+  /** Called with the name of a stream that nobody here has used for its time to live, each time it is looked at. */
+  readonly expire?: (name: string) => void;
   /** Called with the epoch of a stream that is no more. */
   readonly removed: (epoch: string) => void;
   /** What of a durable stream stays in memory at least, bytes; 0 in memory mode, where all of it does. */
@@ -121,13 +123,23 @@ export class Directory {
    * @throws {RequestError} `invalid_config`, `config_conflict`, `too_many_streams`
    */
   put(name: string, json: unknown): { ref: StreamRef; created: boolean } {
-    const config = parseStreamConfig(json, this.#options.defaults, this.#keptBytesMax());
+    const config = this.readConfig(json);
     const found = this.find(name);
     if (found === null) return { ref: this.#create(name, config), created: true };
     if (!sameConfig(found.config, config)) {
       throw new RequestError('config_conflict', undefined, { config: found.config });
     }
     return { ref: found, created: false };
+  }
+
+  /** What a stream would be created with. @throws {RequestError} `invalid_config` */
+  readConfig(json: unknown): StreamConfig {
+    return parseStreamConfig(json, this.#options.defaults, this.#keptBytesMax());
+  }
+
+  /** What a stream is created with that nobody configures. */
+  get defaults(): StreamConfig {
+    return this.#options.defaults;
   }
 
   /** Ends a stream (contract 2.3). A closed one stays closed. */
@@ -231,7 +243,9 @@ export class Directory {
     if (nowMs - entry.usedAtMs < config.ttlMs) return;
     const { positions } = this.state(name) as StreamState;
     entry.usedAtMs = Math.max(entry.usedAtMs, positions.lastActivityMs);
-    if (nowMs - entry.usedAtMs >= config.ttlMs) this.remove(name);
+    if (nowMs - entry.usedAtMs < config.ttlMs) return;
+    if (this.#options.expire === undefined) this.remove(name);
+    else this.#options.expire(name);
   }
 
   /**

@@ -47,7 +47,7 @@ export interface Settings {
  */
 export function fitDefaults({ config, sources }: Settings): Config {
   const fitted: { -readonly [Key in SettingKey]: Config[Key] } = { ...config };
-  if (config.dataDir !== null && sources.retentionBytes === 'default') {
+  if (isDurable(config) && sources.retentionBytes === 'default') {
     fitted.retentionBytes = DURABLE_RETENTION_BYTES;
   }
   for (const fit of FITS) {
@@ -70,6 +70,14 @@ export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
     const where = whereIs(given as SettingKey);
     problems.push({ where, message: `alone, expected ${missing} as well: TLS needs both` });
   }
+  if (config.dataDir !== null && config.log.length > 0) {
+    const expected = 'one of the two: a data directory belongs to one broker, a log is shared';
+    problems.push(badValue(whereIs('log'), config.log.join(','), expected));
+  }
+  if (config.mcp.length > 0 && config.log.length > 0) {
+    const expected = 'a broker of its own: what an MCP server says is not kept in a shared log';
+    problems.push(badValue(whereIs('mcp'), config.mcp.join(','), expected));
+  }
   if (!config.insecure && !hasKeys(config) && !isLoopback(config.host)) {
     const expected =
       'a loopback address such as 127.0.0.1, because nobody has to authenticate; ' +
@@ -86,6 +94,11 @@ function checkMounts({ config, whereIs }: RelationInput): Problem[] {
   return twice.map((path) => badValue(whereIs('mcp'), path, 'each path once'));
 }
 
+/** Whether streams outlive the process. */
+export function isDurable({ dataDir, log }: Pick<Config, 'dataDir' | 'log'>): boolean {
+  return dataDir !== null || log.length > 0;
+}
+
 /** Whether callers have to authenticate (contract 9.1). */
 export function hasKeys({ jwtKeysFile, jwksUrl, apiKeysFile }: Config): boolean {
   return jwtKeysFile !== null || jwksUrl !== '' || apiKeysFile !== null;
@@ -98,6 +111,6 @@ interface RelationInput {
 }
 
 function holds({ inner, outer, isStrict, inMemoryOnly }: Fit, config: Config): boolean {
-  if (inMemoryOnly && config.dataDir !== null) return true;
+  if (inMemoryOnly && isDurable(config)) return true;
   return isStrict ? config[inner] < config[outer] : config[inner] <= config[outer];
 }

@@ -1,4 +1,5 @@
 import { type Definition, define } from './definition.js';
+import { DURABILITY_DEFINITIONS } from './durability-settings.js';
 import { choice, type Kind, list, onOff, path, size, text, time, wholeNumber } from './kinds.js';
 import { LIMIT_DEFINITIONS } from './limit-settings.js';
 import { MCP_DEFINITIONS } from './mcp-settings.js';
@@ -97,7 +98,7 @@ const DEFINITIONS = {
     default: 4 * MIB,
     doc:
       'Newest bytes that a stream keeps at least; at twice as many it evicts. 0 sets no such limit. ' +
-      'The default is lowered where a stream has not the memory for it, and is 1GiB with `dataDir`.',
+      'The default is lowered where a stream has not the memory for it, and is 1GiB with `dataDir` or `log`.',
   }),
   retentionAgeMs: define({
     group: 'Streams',
@@ -117,64 +118,7 @@ const DEFINITIONS = {
     default: 0,
     doc: 'Time after which a stream that nobody uses is deleted. 0 keeps it.',
   }),
-  dataDir: define({
-    group: 'Durability',
-    kind: path('DIR'),
-    default: null,
-    doc: 'Directory that keeps streams over a restart; made if it is not there. Without it they are in memory only.',
-  }),
-  dataDirWaitMs: define({
-    group: 'Durability',
-    kind: time({ min: 0, max: HOUR_MS }),
-    default: 0,
-    doc: 'Time to wait at the start until the process that has `dataDir` has ended. 0 does not wait.',
-  }),
-  fsync: define({
-    group: 'Durability',
-    kind: choice(['always', 'interval']),
-    default: 'always',
-    doc:
-      'When a commit reaches the disk: before it is acknowledged, or within `fsyncIntervalMs`. With `interval` a ' +
-      'crash of the machine, not of the broker, loses the events: streams begin anew, under another epoch.',
-  }),
-  fsyncIntervalMs: define({
-    group: 'Durability',
-    kind: time({ min: 1, max: 10 * SECOND_MS }),
-    default: 100,
-    doc: 'Time between two syncs to disk where `fsync` is `interval`.',
-  }),
-  logBytesMax: define({
-    group: 'Durability',
-    kind: size({ min: 0, max: 1024 * GIB }),
-    default: 0,
-    doc:
-      'Events of all streams on disk, in bytes. Above it the oldest go, whichever stream they are of, but for the ' +
-      'newest block of each. 0 sets no such limit.',
-  }),
-  ringBytes: define({
-    group: 'Durability',
-    kind: size({ min: 4 * KIB, max: GIB }),
-    default: 4 * MIB,
-    doc: 'Newest bytes of a durable stream in memory, unless others need it. Older ones are on disk only.',
-  }),
-  replayThreads: define({
-    group: 'Durability',
-    kind: wholeNumber({ min: 1, max: 16, unit: 'threads' }),
-    default: 1,
-    doc: 'Threads that read from disk for readers who are far behind.',
-  }),
-  replayQueueMax: define({
-    group: 'Durability',
-    kind: wholeNumber({ min: 1, max: 100_000, unit: 'reads' }),
-    default: 256,
-    doc: 'Reads from disk that wait at a time, identical ones counted once. Readers beyond that wait for their turn.',
-  }),
-  replayCacheBytes: define({
-    group: 'Durability',
-    kind: size({ min: MIB, max: GIB }),
-    default: 16 * MIB,
-    doc: 'Memory of each thread for what was read from disk, shared by all who read the same.',
-  }),
+  ...DURABILITY_DEFINITIONS,
   eventBytesMax: define({
     group: 'Publishing',
     kind: size({ min: 1, max: 64 * MIB }),

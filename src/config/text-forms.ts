@@ -78,3 +78,17 @@ export function isMcpMount(text: string): boolean {
 export function splitMcpMounts(joined: string): string[] {
   return joined.split(/,(?=\s*\/[A-Za-z0-9._~/-]+=)/).map((item) => item.trim());
 }
+
+/** Where a NATS server is. */
+export function isNatsUrl(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname, pathname, search, hash } = new URL(url);
+  return (
+    protocol === 'nats:' && hostname !== '' && ['', '/'].includes(pathname) && search === '' && hash === ''
+  );
+}
+
+/** What names a JetStream stream and stands in its subjects. */
+export function isJetStreamName(name: string): boolean {
+  return /^[A-Za-z0-9_-]{1,64}$/.test(name);
+}

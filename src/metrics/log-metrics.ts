@@ -9,8 +9,8 @@ import { SharedHistogram } from './shared-histogram.js';
 
 export interface LogSources {
   readonly status: LogStatus;
-  /** What the medium has left. */
-  readonly diskFreeBytes: () => number;
+  /** What the medium has left; null: the log is on disks of other machines. */
+  readonly diskFreeBytes: (() => number) | null;
   /** How the replay pool is doing. */
   readonly replay: () => Readonly<Record<keyof typeof REPLAY_METRICS, number>>;
 }
@@ -19,7 +19,7 @@ export function registerLogMetrics({ status, diskFreeBytes, replay }: LogSources
   const registers = [registry];
   for (const { name, help, counter } of LOG_METRICS) show(name, help, registers, () => status.get(counter));
   show(LOG_FAULT.name, LOG_FAULT.help, registers, () => status.fault);
-  show(LOG_DISK_FREE.name, LOG_DISK_FREE.help, registers, diskFreeBytes);
+  if (diskFreeBytes !== null) show(LOG_DISK_FREE.name, LOG_DISK_FREE.help, registers, diskFreeBytes);
   for (const [field, { name, help }] of Object.entries(REPLAY_METRICS)) {
     show(name, help, registers, () => replay()[field as keyof typeof REPLAY_METRICS]);
   }

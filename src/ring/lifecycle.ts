@@ -153,6 +153,22 @@ export function commitStream(
   });
 }
 
+/**
+ * Leaves the ring empty at `seq`: what lies before is in the log, and was not put here. Single writer: who puts into
+ * the ring what another machine has committed. False when the handle is old.
+ */
+export function skipTo(rings: Rings, stream: StreamHandle, seq: number): boolean {
+  return locked(rings, stream, () => {
+    const slot = stream.slot;
+    assert(seq >= headSeq(rings, slot), 'I9: the head never goes back');
+    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = headSeq(rings, slot);
+    evictTo(rings, slot, headSeq(rings, slot) + 1);
+    rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = seq;
+    rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = seq;
+    rings.f64[f64At(slot, layout.FLOOR_SEQ_OFFSET)] = seq + 1;
+  });
+}
+
 /** Brings a stream within its retention by events and bytes. */
 export function trimToRetention(rings: Rings, stream: StreamHandle): void {
   locked(rings, stream, () => {

@@ -9,6 +9,7 @@ import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
+import type { Replication } from './replication.js';
 import { type AskEdges, listStreams, readStream } from './stream-reports.js';
 
 type Answers = {
@@ -25,6 +26,8 @@ export interface CoordinatorParts {
   /** A token names a key that nobody knows. */
   readonly unknownKey: () => Promise<void>;
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
+  /** Has the last word on streams where the log is shared; null where this broker has it. */
+  readonly replication: (() => Replication) | null;
 }
 
 /** How long is waited for a log that cannot commit before nobody knows what will come of it. */
@@ -35,9 +38,12 @@ export class Coordinator {
   readonly #activity: ActivityFeed;
 
   constructor(parts: CoordinatorParts) {
-    const { directory, named, journal, metrics, activity, replay, unknownKey } = parts;
+    const { directory, named, journal, metrics, activity, replay, unknownKey, replication } = parts;
     this.#activity = activity;
-    const settle = (name: string): Promise<void> => within(COMMIT_MS_MAX, journal.settled(name));
+    const settle = async (name: string): Promise<void> => {
+      const settling = journal.settled(name);
+      if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
+    };
     const settled = async <R>(name: string, result: R): Promise<R> => {
       await settle(name);
       return result;
@@ -55,6 +61,10 @@ export class Coordinator {
       removeAll: async ({ names }) => {
         for (const name of names) directory.remove(name);
       },
+      publish: () => {
+        throw new RequestError('log_unavailable', 'edges append by themselves where no log is shared');
+      },
+      refresh: () => undefined,
       join: ({ name, subscriber, start }) => settled(name, named.join(name, subscriber, start)),
       acknowledge: ({ name, subscriber, cursor }) =>
         settled(name, named.acknowledge(name, subscriber, cursor)),
@@ -73,6 +83,7 @@ export class Coordinator {
       replay,
       unknownKey,
       metrics: () => metrics.render(),
+      ...(replication === null ? {} : sharedAnswers(replication)),
     };
   }
 
@@ -93,9 +104,27 @@ export class Coordinator {
   }
 }
 
+/** What is asked of the log where it is shared. */
+function sharedAnswers(replication: () => Replication): Partial<Answers> {
+  // Their places would have to be known to all brokers.
+  const noNames = (): never => {
+    throw new RequestError('not_implemented', 'a shared log keeps no named subscribers');
+  };
+  return {
+    join: noNames,
+    acknowledge: noNames,
+    forget: noNames,
+    resolve: ({ name, create }) => within(COMMIT_MS_MAX, replication().resolve(name, create)),
+    put: ({ name, config }) => within(COMMIT_MS_MAX, replication().put(name, config)),
+    close: ({ name }) => within(COMMIT_MS_MAX, replication().close(name)),
+    remove: ({ name }) => within(COMMIT_MS_MAX, replication().remove(name)),
+    publish: ({ name, publish }) => replication().publish(name, publish),
+    refresh: ({ name }) => replication().refresh(name),
+  };
+}
+
 /** @throws {RequestError} `commit_unknown` when the promise takes longer. */
-async function within(ms: number, promise: Promise<void> | void): Promise<void> {
-  if (promise === undefined) return;
+async function within<T>(ms: number, promise: Promise<T> | T): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -103,5 +132,5 @@ async function within(ms: number, promise: Promise<void> | void): Promise<void> 
       ms,
     );
   });
-  await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

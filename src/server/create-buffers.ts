@@ -2,6 +2,7 @@
  * The shared memory that all threads attach to, as the settings want it.
  */
 
+import { isDurable } from '../config/relations.js';
 import type { Config } from '../config/schema.js';
 import { createCounters } from '../ring/counters.js';
 import { createRings, type RingsBuffers } from '../ring/rings.js';
@@ -20,15 +21,14 @@ export interface SharedBuffers {
 }
 
 export function createBuffers(config: Config, tallySeed: string): SharedBuffers {
-  const isDurable = config.dataDir !== null;
   return {
     rings: createRings({
       streamsMax: config.streamsMax,
       memoryBytes: config.memory,
-      durable: isDurable,
+      durable: isDurable(config),
       producers: producerLimits(config),
     }),
-    wakes: createWakes(config.threads, config.streamsMax, isDurable ? 1 : 0),
+    wakes: createWakes(config.threads, config.streamsMax, isDurable(config) ? 1 : 0),
     counters: createCounters(config.threads),
     tallies: createTallies(),
     tallySeed,

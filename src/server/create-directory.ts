@@ -3,6 +3,7 @@
  */
 
 import { Directory, type DirectoryOptions } from '../broker/directory.js';
+import { isDurable } from '../config/relations.js';
 import type { Config } from '../config/schema.js';
 
 export function createDirectory({
@@ -10,11 +11,11 @@ export function createDirectory({
   ...parts
 }: { readonly config: Config } & Pick<
   DirectoryOptions,
-  'rings' | 'wakes' | 'journal' | 'removed' | 'now' | 'randomBytes'
+  'rings' | 'wakes' | 'journal' | 'removed' | 'expire' | 'now' | 'randomBytes'
 >): Directory {
   return new Directory({
     ...parts,
-    ringBytes: config.dataDir === null ? 0 : config.ringBytes,
+    ringBytes: isDurable(config) ? config.ringBytes : 0,
     defaults: {
       retention: {
         events: config.retentionEvents,

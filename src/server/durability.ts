@@ -4,6 +4,7 @@
 
 import { statfsSync } from 'node:fs';
 import type { Directory } from '../broker/directory.js';
+import type { Journal } from '../broker/journal.js';
 import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
@@ -11,6 +12,7 @@ import type { LogSources } from '../metrics/log-metrics.js';
 import { createLogStatus, LogStatus } from '../ring/log-status.js';
 import type { Rings, RingsBuffers } from '../ring/rings.js';
 import { type DataDirectory, openDataDirectory } from '../storage/data-directory.js';
+import type { LogBacking } from './log-backing.js';
 import { LogThread } from './log-thread.js';
 import type { Questions } from './messages.js';
 import { ReplayPool, type ReplayStats } from './replay-pool.js';
@@ -28,7 +30,7 @@ export interface DurabilityOptions {
   readonly clockOrigin: ClockOrigin;
 }
 
-export class Durability {
+export class Durability implements LogBacking {
   readonly status: SharedArrayBuffer;
   readonly log: LogThread;
 
@@ -95,6 +97,10 @@ export class Durability {
   /** Resolves when one of its threads dies and the broker cannot go on without it. Once restored. */
   get failed(): Promise<Error> {
     return Promise.race([this.log, this.#pool].flatMap((part) => (part === null ? [] : [part.failed])));
+  }
+
+  get journal(): Journal {
+    return this.log;
   }
 
   /** What the metrics show. */

@@ -82,6 +82,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       put: (name, json) => link.ask('put', { name, config: json }),
       close: (name) => link.ask('close', { name }),
       remove: (name) => link.ask('remove', { name }),
+      publish: (name, publish) => link.ask('publish', { name, publish }),
+      refresh: (name) => link.ask('refresh', { name }),
       join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
       acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),
       forget: (name, subscriber) => link.ask('forget', { name, subscriber }),
@@ -116,6 +118,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       ...connectionBounds(config),
     },
     draining: false,
+    sharesLog: config.log.length > 0,
+    sharedPublishes: 0,
   };
 }
 

@@ -24,7 +24,8 @@ export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
         stepsLeft === 1,
       );
       stepsLeft--;
-      const isBusy = edge.broker.subscriberCount > 0 || edge.broker.uncommittedPublishes > 0;
+      const publishes = edge.broker.uncommittedPublishes + edge.sharedPublishes;
+      const isBusy = edge.broker.subscriberCount > 0 || publishes > 0;
       if (stepsLeft > 0 && isBusy) setTimeout(step, STEP_MS);
       else resolve();
     };

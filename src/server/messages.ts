@@ -8,6 +8,7 @@ import type { ActivityBatch, ActivityPage } from '../broker/activity-feed.js';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
+import type { Placed, Publish } from '../broker/replicated-publish.js';
 import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
 import type { Cursor } from '../core/cursor.js';
@@ -57,6 +58,10 @@ export interface Questions {
   };
   readers: { ask: { name: string; countMax: number }; answer: ReadStream | null };
   activity: { ask: { after: Cursor | null; limit: number }; answer: ActivityPage };
+  /** To a log that is shared; others are appended to by edges themselves. */
+  publish: { ask: { name: string; publish: Publish }; answer: Placed };
+  /** Takes up what other brokers have written of a stream, where the log is shared. */
+  refresh: { ask: { name: string }; answer: void };
   replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
   /** A token names a key that is not here. Answered when the edge was sent what could be found. */
   unknownKey: { ask: Record<string, never>; answer: void };

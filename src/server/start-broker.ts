@@ -22,8 +22,10 @@ import { createDirectory } from './create-directory.js';
 import { Durability } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { KeySource } from './key-source.js';
+import type { LogBacking } from './log-backing.js';
 import { McpThread } from './mcp-thread.js';
 import { claimPort } from './port-claim.js';
+import { ReplicatedBroker } from './replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import type { AskEdges } from './stream-reports.js';
 import { tallyDrain } from './tally-drain.js';
@@ -60,7 +62,9 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const origin = clockOrigin();
   const buffers = createBuffers(config, randomBytes(16).toString('hex'));
   const rings = new Rings(buffers.rings);
-  const durability =
+  const wakes = new Wakes(buffers.wakes, rings);
+  const clock = new SteadyClock(origin);
+  const embedded =
     config.dataDir === null
       ? null
       : await Durability.open(config.dataDir, {
@@ -71,14 +75,29 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
           logger,
           clockOrigin: origin,
         });
-  const journal = durability?.log ?? NO_JOURNAL;
+  const shared =
+    config.log.length === 0
+      ? null
+      : await ReplicatedBroker.open({
+          config,
+          rings,
+          wakes,
+          logger,
+          nowMs: clock.now,
+          random: Math.random,
+          randomBytes,
+        });
+  const durability: LogBacking | null = embedded ?? shared;
+  const journal = durability?.journal ?? NO_JOURNAL;
   const directory = createDirectory({
     config,
     rings,
-    wakes: new Wakes(buffers.wakes, rings),
+    wakes,
     journal,
     removed: (epoch) => named.drop(epoch),
-    now: new SteadyClock(origin).now,
+    now: clock.now,
+    // A shared log is asked by `ReplicaRetention`: others may use the stream.
+    ...(shared !== null ? { expire: () => undefined } : {}),
     randomBytes,
   });
   const named = new NamedSubscribers({
@@ -111,6 +130,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     askEdges,
     unknownKey: async () => keySource?.unknownKey(),
     replay: async (ask) => durability?.replay(ask) ?? null,
+    replication: shared === null ? null : () => shared.replication,
   });
   const drainTallies = tallyDrain(config, buffers.tallies);
   const sweeping = setInterval(() => {

@@ -9,6 +9,7 @@ import type { StreamRef } from '../broker/edge-stream.js';
 import type { StreamLags } from '../broker/lag.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
 import type { Readers } from '../broker/readers.js';
+import type { Placed, Publish } from '../broker/replicated-publish.js';
 import type { Config } from '../config/schema.js';
 import type { ConsoleAssets } from '../console/assets.js';
 import type { Cursor } from '../core/cursor.js';
@@ -42,6 +43,10 @@ export interface Coordinator {
   put(name: string, config: unknown): Promise<{ ref: StreamRef; created: boolean }>;
   close(name: string): Promise<StreamRef | null>;
   remove(name: string): Promise<boolean>;
+  /** Appends to a log that brokers share. */
+  publish(name: string, publish: Publish): Promise<Placed>;
+  /** Resolves when this broker has what others wrote of a stream, up to now. */
+  refresh(name: string): Promise<void>;
   /** Where a named subscriber begins; null: there is no such stream. */
   join(name: string, subscriber: string, start: Start): Promise<{ start: Start } | null>;
   /** What a named subscriber is known to have now; null: there is no such stream. */
@@ -92,4 +97,8 @@ export interface EdgeServices {
   };
   /** Set while the broker goes down (contract 10). */
   draining: boolean;
+  /** Whether the log is shared with other brokers: nothing is appended here, but through the coordinator. */
+  readonly sharesLog: boolean;
+  /** Publishes on their way into a shared log. */
+  sharedPublishes: number;
 }

@@ -30,9 +30,26 @@ export interface Entrant {
 
 /** @throws {RequestError} what `enter` throws, and why there is no such stream. Nothing when the peer goes away. */
 export function enterStream(edge: EdgeServices, entrant: Entrant): Promise<void> | void {
-  const stream = edge.broker.streams.known(entrant.name);
+  const { name, start } = entrant;
+  if (mayBeBehind(edge, name, start)) {
+    return edge.coordinator
+      .refresh(name)
+      .then(() => (entrant.isGone ? undefined : enterUnknown(edge, entrant)));
+  }
+  const stream = edge.broker.streams.known(name);
   if (stream !== null && tryEnter(edge, entrant, stream)) return;
   return enterUnknown(edge, entrant);
+}
+
+/**
+ * Whether a cursor may be one that another broker gave, of an event, or a stream, that has not come here yet: where
+ * brokers share a log, nobody is refused for that before the log was asked (I2).
+ */
+export function mayBeBehind({ broker, sharesLog }: EdgeServices, name: string, start: Start): boolean {
+  if (!sharesLog || !isCursor(start)) return false;
+  const stream = broker.streams.known(name);
+  const at = stream === null ? null : broker.positions(stream);
+  return at !== null && (at.epoch !== start.epoch || at.committed < start.seq);
 }
 
 /** The first request that this edge sees for a stream. */

@@ -66,6 +66,10 @@ export async function subscribeToMany(exchange: Exchange, req: RequestView, quer
   }
   const request = readRequest(edge, req.getHeader('last-event-id'), query);
   exchange.watch();
+  // Positions may be of events, or streams, that other brokers have and this one not yet (I2).
+  if (edge.sharesLog && typeof request.start === 'object' && request.start !== null) {
+    await Promise.all(request.names.map((name) => edge.coordinator.refresh(name)));
+  }
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
     const streams = await findAll(exchange, request);
     if (exchange.done) return;

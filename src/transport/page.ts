@@ -10,6 +10,7 @@ import { Counter } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
 import { READ_GONE, READ_OVERTAKEN } from '../ring/read.js';
 import { encodePage, type PageFormat } from '../wire/page.js';
+import { mayBeBehind } from './enter-stream.js';
 import type { Exchange, Headers } from './exchange.js';
 import type { Query } from './query.js';
 import { beginAfter, isCursor, readStart, refused } from './resume-request.js';
@@ -50,6 +51,7 @@ export async function readPage(
   exchange.watch();
   // Who waits subscribes, in a way; who only looks finds nothing where nothing is (contract 2.4).
   const create = request.waitMs > 0 && !isCursor(request.start);
+  if (mayBeBehind(exchange.edge, name, request.start)) await exchange.edge.coordinator.refresh(name);
   const stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
   if (exchange.done) return;
   const at = stream === null ? null : broker.positions(stream);

@@ -17,6 +17,7 @@ import type { EdgeServices } from './edge-services.js';
 import type { Exchange } from './exchange.js';
 import { readClaim } from './producer-claim.js';
 import type { Placed, Publishing } from './publishing.js';
+import { publishReplicated } from './replicated-publish.js';
 import type { RequestView } from './request-view.js';
 
 /** Refused as an event type. */
@@ -115,6 +116,9 @@ function receive(exchange: Exchange, publishing: PublishRequest, body: Uint8Arra
   publishing.body = body;
   publishing.decode();
   edge.limits.admitPublish(exchange, edge.batch.count, body.length);
+  if (edge.sharesLog) {
+    return void publishReplicated(publishing, { creates: publishing.ifHead === '' });
+  }
   const stream = edge.broker.streams.known(publishing.name);
   if (stream !== null && tryAppend(publishing, stream)) return;
   // The library takes the body back when this returns.

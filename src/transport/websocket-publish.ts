@@ -14,6 +14,7 @@ import type { EdgeServices } from './edge-services.js';
 import type { Caller } from './limits.js';
 import { claimOf } from './producer-claim.js';
 import type { Placed, Publishing } from './publishing.js';
+import { publishReplicated } from './replicated-publish.js';
 
 /** What the events of a message are to who reads them. */
 const BATCH_TYPES: Readonly<Record<MessageFormat, string>> = {
@@ -67,6 +68,9 @@ export class PublishMessage implements Publishing {
     access.require(this.caller.principal, 'publish', this.name);
     this.decode();
     limits.admitPublish(this.caller, batch.count, this.bodyBytes);
+    if (this.edge.sharesLog && stream !== null) {
+      return void publishReplicated(this, { creates: false });
+    }
     if (stream === null || !tryAppend(this, stream)) throw new RequestError('stream_not_found');
   }
 

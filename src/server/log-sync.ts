@@ -1,0 +1,157 @@
+/**
+ * Brings a replica in step with its log, at the start and each time that it may have missed something: the newest entry
+ * of every stream, and from then on all that come. Finds out where the log has lost what this broker has seen of it.
+ */
+
+import type { Logger } from '../log.js';
+import { LogError } from '../storage/event-log.js';
+import type { ReplicatedLog, StoredEntry } from '../storage/replicated-log.js';
+import type { Replica } from './replica.js';
+import type { ReplicaStream } from './replica-stream.js';
+
+export interface LogSyncOptions {
+  readonly log: ReplicatedLog;
+  readonly replica: Replica;
+  readonly logger: Logger;
+  /** Begins a stream anew, under another epoch, because the log has lost some of it. @throws {LogError} */
+  readonly renew: (stream: ReplicaStream) => Promise<void>;
+  /** Entries may be missing from now on. */
+  readonly lost: (reason: string) => void;
+  readonly failed: (error: Error) => void;
+  /** Unix time, milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** A removed stream's last entry says so to those who were away; after this the log need not keep it. */
+const TOMBSTONE_MS = 60_000;
+
+/** One time of following the log. */
+interface Round {
+  readonly seen: Set<string>;
+  /** What has to be read, or written, before the replica is in step. */
+  readonly work: Promise<void>[];
+  /** The log is another, or shorter than it was. */
+  readonly hasLost: boolean;
+}
+
+export class LogSync {
+  readonly #options: LogSyncOptions;
+  /** Streams that the log has lost some of, until they began anew: the log may fail again before that. */
+  readonly #toRenew = new Map<string, ReplicaStream>();
+  /** Streams that are being caught up with, and up to where at least. */
+  readonly #behind = new Map<string, number>();
+  #identity: string | null = null;
+  #stop: () => void = () => undefined;
+
+  constructor(options: LogSyncOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all was taken up that the log has. @throws {LogError} @throws {LogCorruption} */
+  async begin(): Promise<void> {
+    const { log, replica, logger } = this.#options;
+    this.end();
+    const extent = await log.open();
+    const isOther = this.#identity !== null && extent.identity !== this.#identity;
+    const round: Round = {
+      seen: new Set(),
+      work: [],
+      hasLost: isOther || extent.lastAt < replica.lastAt,
+    };
+    if (round.hasLost) {
+      logger.error({ lastAt: extent.lastAt, seenAt: replica.lastAt }, 'the log has lost entries');
+      replica.forgetPositions();
+    }
+    this.#behind.clear();
+    await this.#follow(round);
+    for (const stream of replica.streams()) {
+      if (round.seen.has(stream.name)) continue;
+      replica.drop(stream);
+      if (round.hasLost) this.#toRenew.set(stream.name, stream);
+    }
+    this.#identity = extent.identity;
+    await Promise.all(round.work);
+    for (const [name, stream] of this.#toRenew) {
+      await this.#options.renew(stream);
+      this.#toRenew.delete(name);
+    }
+  }
+
+  end(): void {
+    this.#stop();
+    this.#stop = () => undefined;
+  }
+
+  /** Resolves when the newest of each stream was received; goes on afterwards. */
+  async #follow(round: Round): Promise<void> {
+    const { log, lost } = this.#options;
+    let isUpToDate = false;
+    let settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
+    const upToDate = new Promise<void>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    // It may fail before it is waited for.
+    upToDate.catch(() => undefined);
+    this.#stop = await log.follow({
+      received: (stored) => {
+        try {
+          this.#received(stored, isUpToDate ? null : round);
+        } catch (error) {
+          this.#options.failed(error as Error);
+        }
+      },
+      upToDate: () => {
+        isUpToDate = true;
+        settle?.resolve();
+      },
+      lost: (reason) => {
+        if (isUpToDate) lost(reason);
+        else settle?.reject(new LogError('io', reason));
+      },
+    });
+    await upToDate;
+  }
+
+  /** @param round null: it is one of the new ones. */
+  #received(stored: StoredEntry, round: Round | null): void {
+    const { replica, log, lost } = this.#options;
+    round?.seen.add(stored.stream);
+    const stream = replica.find(stored.stream);
+    if (round?.hasLost === true && stream !== undefined && !isSame(stream, stored)) {
+      replica.drop(stream);
+      if (stored.entry.epoch === stream.epoch && stored.entry.state !== 'removed') {
+        this.#toRenew.set(stream.name, stream);
+        return;
+      }
+    }
+    const known = replica.find(stored.stream);
+    // What lies before it since this broker looked last was not followed.
+    if (round !== null && known !== undefined && known.tailAt < stored.at) this.#behind.set(stored.stream, 0);
+    if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
+      const work = this.#catchUp(stored);
+      if (round !== null) round.work.push(work);
+      else work.catch((error: Error) => this.#catchUpFailed(error, lost));
+    }
+    const { state, atMs } = stored.entry;
+    if (round !== null && state === 'removed') {
+      if (atMs + TOMBSTONE_MS < this.#options.nowMs())
+        log.dropBelow(stored.stream, stored.at + 1).catch(() => undefined);
+    }
+  }
+
+  /** Until a stream is caught up with, what comes of it does not follow what was looked at. */
+  async #catchUp({ stream, at }: StoredEntry): Promise<void> {
+    this.#behind.set(stream, Math.max(at, this.#behind.get(stream) ?? 0));
+    await this.#options.replica.catchUp(stream);
+    if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
+  }
+
+  #catchUpFailed(error: Error, lost: (reason: string) => void): void {
+    if (error instanceof LogError) lost(error.message);
+    else this.#options.failed(error);
+  }
+}
+
+function isSame(stream: ReplicaStream, { at, entry }: StoredEntry): boolean {
+  return stream.at === at && stream.entry.writer === entry.writer;
+}

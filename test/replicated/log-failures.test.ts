@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { cursorOf, range } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
+import {
+  assertProblem,
+  freshStream,
+  publish,
+  publishRequest,
+  readAll,
+  stateOf,
+} from '../support/gapless-client.js';
+import { request } from '../support/http.js';
+import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { startBroker } from '../support/replicated-brokers.js';
+import { SseSubscription } from '../support/sse-client.js';
+
+describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
+  it('3.6, 8 publishes are refused, readers keep what they have, and it goes on by itself (I3, I4)', async (context) => {
+    const nats = await NatsServer.start(context);
+    const broker = await startBroker(context, nats);
+    const stream = freshStream('away');
+    const { epoch } = await publish(broker.port, stream, '1');
+    const subscription = await SseSubscription.open(broker.port, stream, { lastEventId: cursorOf(epoch, 0) });
+    await subscription.untilSeq(1);
+    await nats.kill();
+    await eventually('publishes to be refused', async () => {
+      const refused = await request(broker.port, publishRequest(stream, 'lost?'));
+      return refused.status === 503 && refused.text.includes('log_unavailable') ? true : undefined;
+    });
+    assert.deepEqual(
+      (await readAll(broker.port, stream)).slice(0, 1).map(({ data }) => data),
+      ['1'],
+    );
+    // Of a stream that is not known here nobody can say that it is not there.
+    assertProblem(
+      await request(broker.port, { path: `/v1/streams/${freshStream('unknown')}` }),
+      503,
+      'log_unavailable',
+    );
+    // Nor that there is no such event.
+    const ahead = await SseSubscription.ask(broker.port, stream, { lastEventId: cursorOf(epoch, 99) });
+    assertProblem(await ahead.refusal(), 503, 'log_unavailable');
+    assert.equal(subscription.ending, undefined);
+
+    await nats.startAgain();
+    const { last } = await eventually('publishes to be taken again', async () => {
+      const response = await request(broker.port, publishRequest(stream, 'again'));
+      return response.status === 200 ? response.json<{ last: number }>() : undefined;
+    });
+    await subscription.untilSeq(last);
+    assert.deepEqual(subscription.seqs, range(1, last));
+    assert.equal((await stateOf(broker.port, stream)).epoch, epoch);
+  });
+
+  it('4.4 what the log has lost is another epoch, and no id is given twice (I3)', async (context) => {
+    const nats = await NatsServer.start(context);
+    const broker = await startBroker(context, nats);
+    const stream = freshStream('lost');
+    const { epoch } = await publish(broker.port, stream, 'seen');
+    await nats.kill();
+    nats.forgetAll();
+    await nats.startAgain();
+    const again = await eventually('publishes to be taken again', async () => {
+      const response = await request(broker.port, publishRequest(stream, 'of now'));
+      return response.status === 200 ? response.json<{ epoch: string; first: number }>() : undefined;
+    });
+    assert.notEqual(again.epoch, epoch);
+    const resumed = await SseSubscription.ask(broker.port, stream, { lastEventId: cursorOf(epoch, 1) });
+    assert.equal(assertProblem(await resumed.refusal(), 410, 'resume_unavailable').reason, 'epoch_changed');
+  });
+
+  it('a broker does not start without its log, and says why', async (context) => {
+    const nats = await NatsServer.start(context);
+    await nats.kill();
+    await assert.rejects(startBroker(context, nats, '--log-wait-ms', '0'), /cannot start/);
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { positionOf, range } from '../support/cursor.js';
+import { eventually, withDeadline } from '../support/deadline.js';
+import { GapChecker } from '../support/gap-checker.js';
+import type { Problem } from '../support/gapless-client.js';
+import { HttpConnection, type HttpResponse } from '../support/http.js';
+import type { Prng } from '../support/prng.js';
+import { answeredOf, producerRequest } from '../support/producer.js';
+import { SseSubscription } from '../support/sse-client.js';
+
+const PUBLISHERS_PER_STREAM = 3;
+const READERS_PER_STREAM = 4;
+const EVENTS_MAX = 10;
+const PAUSE_MS = 20;
+/** A broker that has not answered by then may be stopped: the client goes to another. */
+const PATIENCE_MS = 3000;
+const CUT_EVENTS_MAX = 400;
+
+/**
+ * Publishers and subscribers who go from broker to broker: whoever breaks, is refused for now or hears nothing comes back
+ * at another one, with the publish that was not answered, or the id that was seen last.
+ */
+export class RoamingCrew {
+  readonly checker = new GapChecker();
+  answers = 0;
+  retries = 0;
+  resumes = 0;
+  readonly #prng: Prng;
+  readonly #ports: () => readonly number[];
+  readonly #streams: readonly string[];
+  readonly #heads = new Map<string, number>();
+  #publishes = true;
+  #publishing: Promise<unknown> = Promise.resolve();
+  #reading: Promise<unknown> = Promise.resolve();
+
+  /** @param ports of the brokers, whether they are up or not. */
+  constructor(options: { prng: Prng; ports: () => readonly number[]; streams: readonly string[] }) {
+    this.#prng = options.prng;
+    this.#ports = options.ports;
+    this.#streams = options.streams;
+  }
+
+  begin(): void {
+    const each = (count: number, act: (stream: string, index: number) => Promise<void>) =>
+      Promise.all(this.#streams.flatMap((stream) => range(1, count).map((index) => act(stream, index))));
+    this.#publishing = each(PUBLISHERS_PER_STREAM, (stream, index) => this.#publish(stream, `p${index}`));
+    this.#reading = each(READERS_PER_STREAM, (stream, index) => this.#read(stream, `r${index}/${stream}`));
+    // Whoever waits reports it; until then nothing is unhandled.
+    this.#publishing.catch(() => undefined);
+    this.#reading.catch(() => undefined);
+  }
+
+  /** Resolves after so many more answers; fails as soon as one of the crew does. */
+  async untilAnswers(count: number): Promise<void> {
+    const wanted = this.answers + count;
+    const answered = eventually(`${count} answers`, () => this.answers >= wanted, 90_000);
+    await Promise.race([
+      answered,
+      this.#publishing.then(() => assert.fail('ended by itself')),
+      this.#reading,
+    ]);
+  }
+
+  /** Every publish is answered, and every reader has read to the end. */
+  async end(): Promise<void> {
+    this.#publishes = false;
+    await withDeadline('the last answers', this.#publishing, 60_000);
+    await withDeadline('the last events', this.#reading, 60_000);
+  }
+
+  get #port(): number {
+    return this.#prng.pick(this.#ports());
+  }
+
+  async #publish(stream: string, id: string): Promise<void> {
+    for (let seq = 0; this.#publishes; seq++) {
+      const publish = `${stream}/${id}/${seq}`;
+      const lines = range(1, this.#prng.between(1, EVENTS_MAX)).map((index) => `${publish}:${index}`);
+      const asked = producerRequest({ stream, id, epoch: 0, seq, lines });
+      this.checker.observe({ kind: 'publish-begun', publish, stream, contents: lines });
+      for (;;) {
+        const response = await this.#ask(async (connection) => connection.request(asked));
+        if (response?.status === 200) {
+          const { isDuplicate: _isDuplicate, ...published } = answeredOf(response);
+          this.checker.observe({ kind: 'publish-acked', publish, ...published });
+          this.#heads.set(stream, Math.max(this.#heads.get(stream) ?? 0, published.last));
+          break;
+        }
+        this.retries++;
+        if (response !== null) this.#mustBeTemporary(response);
+        await delay(PAUSE_MS);
+      }
+      this.answers++;
+    }
+  }
+
+  #mustBeTemporary(response: HttpResponse): void {
+    const { code } = response.json<Problem>();
+    const isTemporary = ['log_unavailable', 'commit_unknown', 'backpressure', 'draining'].includes(code);
+    assert.ok(isTemporary, `${response.status}: ${response.text}`);
+  }
+
+  /** Null: there was no answer. */
+  async #ask(act: (connection: HttpConnection) => Promise<HttpResponse>): Promise<HttpResponse | null> {
+    const connection = await HttpConnection.open(this.#port).catch(() => null);
+    if (connection === null) return null;
+    const late = setTimeout(() => connection.destroy(), PATIENCE_MS);
+    try {
+      return await act(connection);
+    } catch {
+      return null;
+    } finally {
+      clearTimeout(late);
+      connection.destroy();
+    }
+  }
+
+  async #read(stream: string, reader: string): Promise<void> {
+    let cursor: string | null = null;
+    for (let number = 1; ; number++) {
+      const isDone = () => !this.#publishes && cursor !== null && this.#hasAll(stream, cursor);
+      if (isDone()) return;
+      cursor = await this.#readOnce(stream, { reader, connection: `${reader}#${number}`, cursor });
+      if (cursor !== null && number > 1) this.resumes++;
+      await delay(PAUSE_MS);
+    }
+  }
+
+  #hasAll(stream: string, cursor: string): boolean {
+    return positionOf(cursor).seq >= (this.#heads.get(stream) ?? 0);
+  }
+
+  /** One connection. @returns where the reader stands afterwards. */
+  async #readOnce(
+    stream: string,
+    { reader, connection, cursor }: { reader: string; connection: string; cursor: string | null },
+  ): Promise<string | null> {
+    const { checker } = this;
+    const cutAfter = this.#prng.between(1, CUT_EVENTS_MAX);
+    let seen = 0;
+    let last = cursor;
+    let heardAt = performance.now();
+    const connected = (from: SseSubscription): void => {
+      const after = cursor ?? from.idsWithoutEvent[0];
+      const epoch = from.header('gapless-epoch');
+      assert.ok(after !== undefined && epoch !== undefined);
+      const joined = cursor === null;
+      checker.observe({
+        kind: 'connected',
+        connection,
+        reader,
+        stream,
+        epoch,
+        after: positionOf(after).seq,
+        joined,
+      });
+    };
+    const opened = SseSubscription.ask(this.#port, stream, {
+      ...(cursor === null ? { cursor: 'earliest' } : { lastEventId: cursor }),
+      keepEvents: false,
+      onEvent: (event, from) => {
+        if (seen++ === 0) connected(from);
+        heardAt = performance.now();
+        checker.observe({ kind: 'event', connection, ...positionOf(event.id), content: event.data });
+        last = event.id;
+        if (seen === cutAfter) from.cut();
+      },
+    }).catch(() => null);
+    const subscription = await Promise.race([opened, delay(PATIENCE_MS, null)]);
+    if (subscription === null) {
+      void opened.then((late) => late?.cut());
+      return last;
+    }
+    if (subscription.status !== 200) {
+      this.#mustBeTemporary(await subscription.refusal());
+      return last;
+    }
+    while (subscription.ending === undefined) {
+      const isSilent = performance.now() - heardAt > PATIENCE_MS;
+      if (isSilent || (!this.#publishes && last !== null && this.#hasAll(stream, last))) subscription.cut();
+      else await Promise.race([subscription.ended, delay(100)]);
+    }
+    return last;
+  }
+}

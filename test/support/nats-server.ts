@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { withDeadline } from './deadline.js';
+import { makeDirectory, removeDirectory } from './durable-broker.js';
+
+const PROGRAM = 'nats-server';
+
+/**
+ * What a test with a NATS server is skipped for, as an option of `describe`: the program is not installed. Where
+ * everything has to be tested nothing is skipped, and such a test fails.
+ */
+export const NATS_SKIP: string | false =
+  spawnSync(PROGRAM, ['--version']).status === 0 || process.env.CI !== undefined
+    ? false
+    : 'nats-server is not installed (Debian: apt-get install nats-server)';
+
+/** A message as large as the largest body that a broker takes. */
+const MAX_PAYLOAD = 16 * 1024 * 1024;
+
+/** Servers that outlive their test file would hold ports: none does, however the file ends. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** A real NATS server with JetStream, in a process and a directory of its own: one port, process after process. */
+export class NatsServer {
+  readonly #directory: string;
+  #child: ChildProcess | null = null;
+
+  constructor(
+    readonly port: number,
+    directory: string,
+  ) {
+    this.#directory = directory;
+  }
+
+  /** Process and directory are gone after the test. */
+  static async start(context: TestContext, config = ''): Promise<NatsServer> {
+    const directory = makeDirectory();
+    const server = new NatsServer(await freePort(), directory);
+    context.after(async () => {
+      await server.kill();
+      removeDirectory(directory);
+    });
+    writeFileSync(
+      server.#configFile,
+      [
+        `listen: "127.0.0.1:${server.port}"`,
+        `max_payload: ${MAX_PAYLOAD}`,
+        `jetstream { store_dir: ${JSON.stringify(directory)} }`,
+        config,
+      ].join('\n'),
+    );
+    await server.startAgain();
+    return server;
+  }
+
+  /** Several that replicate among each other. Who asks them soon may have to wait for them to find each other. */
+  static async startCluster(context: TestContext, count: number): Promise<NatsServer[]> {
+    const ports = await Promise.all(Array.from({ length: count }, freePort));
+    const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
+    return Promise.all(
+      ports.map((port, index) =>
+        NatsServer.start(
+          context,
+          `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
+        ),
+      ),
+    );
+  }
+
+  get url(): string {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  get #configFile(): string {
+    return join(this.#directory, 'server.conf');
+  }
+
+  async startAgain(): Promise<void> {
+    const child = spawn(PROGRAM, ['-c', this.#configFile], { stdio: ['ignore', 'ignore', 'pipe'] });
+    running.add(child);
+    child.once('exit', () => running.delete(child));
+    this.#child = child;
+    let said = '';
+    const ready = new Promise<void>((resolve, reject) => {
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+        if (said.includes('Server is ready')) resolve();
+      });
+      child.once('exit', () => reject(new Error(`the NATS server ended: ${said}`)));
+      child.once('error', reject);
+    });
+    await withDeadline('the NATS server to be ready', ready);
+  }
+
+  /** Stops it as it is meant to be stopped. */
+  stop(): Promise<void> {
+    return this.#end('SIGTERM');
+  }
+
+  kill(): Promise<void> {
+    return this.#end('SIGKILL');
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Whatever it kept is gone. While it is stopped. */
+  forgetAll(): void {
+    removeDirectory(join(this.#directory, 'jetstream'));
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await withDeadline('the NATS server to end', ended);
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

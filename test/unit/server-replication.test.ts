@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { PRODUCER } from '#gapless/core/producer-record.js';
+import { RequestError } from '#gapless/errors.js';
+import { SharedMedium } from '../support/memory-replicated-log.js';
+import { seededPrng } from '../support/prng.js';
+import { DEFAULTS, ReplicaStage } from './replica-stage.js';
+
+const claim = (seq: number, epoch = 0) => ({ kind: PRODUCER, digest: 'd'.repeat(32), epoch, seq }) as const;
+
+describe('an append of which nobody knows whether it went in', () => {
+  test('is not made a second time where it did', async () => {
+    const medium = new SharedMedium();
+    const broker = await ReplicaStage.start({ medium });
+    await broker.publish('s', ['first']);
+    broker.log.isDeaf = true;
+    const fates = ['unanswered'] as const;
+    const left = [...fates];
+    broker.log.fate = () => left.shift() ?? 'answered';
+    const { first } = await broker.publish('s', ['second']);
+    assert.equal(first, 2);
+    assert.deepEqual(await broker.data('s'), ['first', 'second']);
+    assert.equal(medium.lastAt, 3, 'a creation and two appends');
+  });
+
+  test('is made again where it did not', async () => {
+    const medium = new SharedMedium();
+    const broker = await ReplicaStage.start({ medium });
+    await broker.publish('s', ['first']);
+    const left = ['lost', 'lost'] as ('lost' | 'answered')[];
+    broker.log.fate = () => left.shift() ?? 'answered';
+    await broker.publish('s', ['second']);
+    assert.deepEqual(await broker.data('s'), ['first', 'second']);
+  });
+
+  test('is judged again where another broker was first, and a retry of its producer is still one publish', async () => {
+    const medium = new SharedMedium();
+    const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+    await a.publish('s', ['first']);
+    b.log.isDeaf = true;
+    const other = await a.publish('s', ['of a'], { claim: claim(0) });
+    // It knows of neither the event nor the producer: the log says so.
+    const [late, retry] = await Promise.all([
+      b.publish('s', ['of b']),
+      b.publish('s', ['of a'], { claim: claim(0) }),
+    ]);
+    assert.deepEqual({ ...other, isDuplicate: true }, retry);
+    assert.equal(late.first, 3);
+    assert.deepEqual(await b.data('s'), ['first', 'of a', 'of b']);
+  });
+});
+
+test('4.4 a log that was replaced has every stream begin anew, once, although several brokers notice (I3)', async () => {
+  const medium = new SharedMedium();
+  const brokers = await Promise.all([1, 2, 3].map(() => ReplicaStage.start({ medium })));
+  const [a, b, c] = brokers as [ReplicaStage, ReplicaStage, ReplicaStage];
+  const before = await a.publish('s', ['seen']);
+  assert.equal(b.positions('s')?.head, 1);
+  medium.identity = 'second';
+  medium.entries = [];
+  medium.lastAt = 0;
+  await Promise.all(brokers.map(({ replication }) => replication.start()));
+  const epochs = new Set(brokers.map((broker) => broker.directory.find('s')?.epoch));
+  assert.equal(epochs.size, 1);
+  assert.equal(epochs.has(before.epoch), false);
+  await c.publish('s', ['anew']);
+  assert.deepEqual(await a.data('s'), ['anew']);
+  assert.equal(b.positions('s')?.head, 1);
+});
+
+test('4.4 a log that lost its newest entries has those streams begin anew, and no others (I3)', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const kept = await broker.publish('kept', ['1']);
+  const lost = await broker.publish('lost', ['1']);
+  await broker.publish('lost', ['2']);
+  medium.entries.pop();
+  medium.lastAt--;
+  await broker.replication.start();
+  assert.equal(broker.directory.find('kept')?.epoch, kept.epoch);
+  assert.notEqual(broker.directory.find('lost')?.epoch, lost.epoch);
+  assert.deepEqual(broker.positions('lost')?.head, 0);
+});
+
+test('2.1 two brokers that make one stream at a time make one, and are told which configuration it has', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const made = await Promise.allSettled([
+    a.replication.put('s', { retention: { events: 1 } }),
+    b.replication.put('s', { retention: { events: 2 } }),
+  ]);
+  assert.deepEqual(made.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
+  assert.equal(a.directory.find('s')?.epoch, b.directory.find('s')?.epoch);
+});
+
+test('2.3 a publish that a deletion overtakes goes into the stream that is made anew', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { epoch } = await a.publish('s', ['1']);
+  b.log.isDeaf = true;
+  assert.equal(await a.replication.remove('s'), true);
+  const again = await b.publish('s', ['2']);
+  assert.notEqual(again.epoch, epoch);
+  assert.equal(again.first, 1);
+  assert.deepEqual(await a.data('s'), ['2']);
+});
+
+test('3.4 who comes to a broker that has passed over many entries is known there too', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await a.publish('s', ['first'], { claim: claim(0) });
+  b.log.isDeaf = true;
+  for (let i = 0; i < 200; i++)
+    await a.publish('s', [`${i}`], i % 50 === 0 ? { claim: claim(1 + i / 50) } : {});
+  const retry = await b.publish('s', ['50'], { claim: claim(2) });
+  assert.deepEqual([retry.first, retry.isDuplicate], [52, true]);
+  assert.equal(b.positions('s')?.head, 201);
+  assert.equal((await b.data('s')).length, 201);
+});
+
+test('2.1 retention moves one floor for all, and keeps the entries that tell of producers', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await a.replication.put('s', { retention: { events: 10 } });
+  const publishUpTo = async (last: number): Promise<void> => {
+    for (let i = (a.positions('s')?.head ?? 0) + 1; i <= last; i++) {
+      await a.publish('s', [`${i}`], i === 3 ? { claim: claim(0) } : {});
+      // What it makes go goes behind it.
+      for (let turns = 0; turns < 5; turns++) await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await publishUpTo(25);
+  // Twice ten, and one more, are 21: then the newest ten stay.
+  assert.equal(a.positions('s')?.logFloor, 12);
+  assert.equal(b.positions('s')?.logFloor, 12);
+  assert.deepEqual(
+    await b.data('s', 11),
+    Array.from({ length: 14 }, (_, i) => `${12 + i}`),
+  );
+  const again = await b.publish('s', ['3'], { claim: claim(0) });
+  assert.deepEqual([again.first, again.isDuplicate], [3, true]);
+  const own = (): number => medium.entries.filter(({ stream }) => stream === 's').length;
+  assert.ok(own() > 20, 'the entry of the producer is there, and all after it');
+  // Its time is over.
+  a.nowMs += 120_000;
+  await publishUpTo(40);
+  assert.equal(b.positions('s')?.logFloor, 23);
+  assert.ok(own() < 25, `${own()} entries`);
+});
+
+test('2.1 a stream that nobody uses for its time to live goes, unless somebody reads it at any broker', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
+  await a.publish('s', ['1']);
+  const later = async (ms: number): Promise<void> => {
+    a.nowMs += ms;
+    b.nowMs += ms;
+    a.retention.sweep();
+    b.retention.sweep();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  b.hasReaders('s', true);
+  for (let i = 0; i < 5; i++) await later(6_000);
+  assert.notEqual(a.directory.find('s'), null);
+  b.hasReaders('s', false);
+  for (let i = 0; i < 12; i++) await later(6_000);
+  assert.equal(a.directory.find('s'), null);
+  assert.equal(b.directory.find('s'), null);
+});
+
+for (const isExact of [true, false]) {
+  const refuses = isExact ? 'refuses what does not count' : 'lets through what races';
+  test(`3.1, 3.4 publishers at several brokers, with answers that are lost, on a log that ${refuses} (I1, I3, I6)`, async (context) => {
+    const prng = seededPrng(context);
+    const pause = async (): Promise<void> => {
+      for (let turns = prng.below(4); turns > 0; turns--)
+        await new Promise((resolve) => setImmediate(resolve));
+    };
+    const medium = new SharedMedium();
+    const brokers = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const broker = new ReplicaStage({ medium, pause });
+        broker.log.isExact = isExact;
+        broker.log.fate = () => (prng.chance(0.9) ? 'answered' : prng.chance(0.5) ? 'unanswered' : 'lost');
+        await broker.replication.start();
+        return broker;
+      }),
+    );
+    const placed = new Map<number, string>();
+    const publish = async (name: string, seq: number): Promise<void> => {
+      const lines = Array.from({ length: prng.between(1, 3) }, (_, index) => `${name}.${seq}.${index}`);
+      const digest = name.padEnd(32, '0');
+      for (;;) {
+        const broker = prng.pick(brokers);
+        try {
+          const at = await broker.publish('s', lines, { claim: { kind: PRODUCER, digest, epoch: 0, seq } });
+          assert.equal(at.last - at.first + 1, lines.length);
+          for (const [index, line] of lines.entries()) {
+            assert.equal(placed.get(at.first + index) ?? line, line, 'I3');
+            placed.set(at.first + index, line);
+          }
+          return;
+        } catch (error) {
+          assert.ok(error instanceof RequestError, String(error));
+          assert.ok(['commit_unknown', 'log_unavailable'].includes(error.code), error.code);
+        }
+      }
+    };
+    await Promise.all(
+      ['a', 'b', 'c', 'd', 'e'].map(async (name) => {
+        for (let seq = 0; seq < 40; seq++) {
+          // Who follows misses nothing, or is told so: not all that it missed can be told from what comes next.
+          if (isExact && prng.chance(0.1)) prng.pick(brokers).log.isDeaf = prng.chance(0.5);
+          if (prng.chance(0.05)) await prng.pick(brokers).replication.start();
+          await publish(name, seq);
+        }
+      }),
+    );
+    const expected = Array.from({ length: placed.size }, (_, index) => placed.get(index + 1));
+    for (const broker of brokers) {
+      await broker.replication.refresh('s');
+      assert.deepEqual(await broker.data('s'), expected);
+      assert.deepEqual(await broker.data('s', 17), expected.slice(17));
+      assert.equal(broker.positions('s')?.head, placed.size);
+    }
+    const fresh = new ReplicaStage({ medium });
+    fresh.log.isExact = isExact;
+    await fresh.replication.start();
+    assert.deepEqual(await fresh.data('s'), expected);
+  });
+}
