@@ -18,6 +18,11 @@ static struct {
   struct histogram latencies;
 } publishing;
 
+void forget_publishes(void) {
+  publishing.publishes = 0;
+  publishing.latencies = (struct histogram){0};
+}
+
 u64 publishes(void) { return publishing.publishes; }
 u64 published_events(void) { return publishing.publishes * (u64)options.batch; }
 long answers_missing(void) { return publishing.asking; }

@@ -19,6 +19,9 @@ void publish_all(long duration_ms, u64 publishes_max);
 /* An open loop of so many publishes at --rate, each when it is due, or as soon after as a publisher is free. */
 void publish_on_time(u64 publishes);
 
+/* Counts publishes and their latencies from here on. */
+void forget_publishes(void);
+
 u64 publishes(void);
 u64 published_events(void);
 long answers_missing(void);
