@@ -12,7 +12,7 @@ const STREAM_PATTERN = /^([A-Za-z0-9._~:-]{1,200}|[A-Za-z0-9._~:-]{0,200}\*)$/;
 
 const MCP_MOUNT = /^\/[A-Za-z0-9._~-]{1,64}(?:\/[A-Za-z0-9._~-]{1,64}){0,7}=(.+)$/s;
 /** What this server answers itself. */
-const TAKEN_PATHS = /^\/(?:v1|healthz|readyz|metrics)(?:[/=]|$)/;
+const TAKEN_PATHS = /^\/(?:v1|healthz|readyz|metrics|console)(?:[/=]|$)/;
 
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');

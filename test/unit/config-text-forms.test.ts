@@ -98,6 +98,7 @@ test('12 a mount is a path that is free, and a server', () => {
     '/v1=http://a/',
     '/v1/x=http://a/',
     '/metrics=http://a/',
+    '/console=http://a/',
     '/healthz=http://a/',
   ]);
 });
