@@ -1,7 +1,7 @@
 /**
  * A chat whose answers outlive every connection: an example of `gapless/client` that runs as it is.
  *
- *     node dist/main.js &
+ *     node dist/main.js serve &
  *     node dist/client/examples/chat-server.js
  *     curl -N -d '{"id": "chat-1", "prompt": "hello"}' http://127.0.0.1:3000/api/chat
  *     curl -N http://127.0.0.1:3000/api/chat/chat-1/stream
