@@ -136,9 +136,8 @@ export class GaplessClient {
   }
 
   async #ask(path: string, options: Parameters<Connection['request']>[1]): Promise<void> {
-    const response = await this.#connection.request(path, options);
+    const response = await this.#connection.ask(path, options);
     if (!response.ok) throw await errorOf(response);
-    await response.body?.cancel();
   }
 }
 

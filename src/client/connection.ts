@@ -10,7 +10,12 @@ export interface ConnectionOptions {
   readonly token?: Token | undefined;
   /** Stands in for the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
+  /** Time for a whole answer, when it is not an event stream, before it counts as none. Default 30 s. */
+  readonly answerTimeoutMs?: number | undefined;
 }
+
+/** More than the 10 s after which a broker gives up waiting for its log (contract 3.1). */
+const ANSWER_TIMEOUT_MS = 30_000;
 
 /** What every `fetch` sends as it is. */
 export type Body = string | Uint8Array<ArrayBuffer>;
@@ -29,11 +34,18 @@ export class Connection {
   readonly #base: string;
   readonly #token: Token | undefined;
   readonly #fetch: typeof fetch;
+  readonly #answerTimeoutMs: number;
   #lastToken: string | null = null;
 
-  constructor({ url, token, fetch = globalThis.fetch }: ConnectionOptions) {
+  constructor({
+    url,
+    token,
+    fetch = globalThis.fetch,
+    answerTimeoutMs = ANSWER_TIMEOUT_MS,
+  }: ConnectionOptions) {
     this.#base = String(url).replace(/\/+$/, '');
     this.#token = token;
+    this.#answerTimeoutMs = answerTimeoutMs;
     // Browsers refuse to call it as a method of something else.
     this.#fetch = fetch.bind(globalThis);
   }
@@ -48,6 +60,34 @@ export class Connection {
     await response.body?.cancel();
     this.#lastToken = null;
     return this.#send(path, options);
+  }
+
+  /**
+   * One request with its whole answer, within a limit of time: a `fetch` whose connection is closed before it was sent may
+   * never end by itself (Node 20).
+   * @throws {GaplessError} `unreachable` when no whole answer came; the signal's reason when it was aborted.
+   */
+  async ask(path: string, options: RequestOptions = {}): Promise<Response> {
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const ending = new AbortController();
+    const passOn = (): void => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', passOn);
+    const late = new GaplessError('unreachable', `no answer in ${this.#answerTimeoutMs} ms`);
+    const timer = setTimeout(() => ending.abort(late), this.#answerTimeoutMs);
+    try {
+      const response = await this.request(path, { ...options, signal: ending.signal });
+      const { status, headers } = response;
+      const body = await response.arrayBuffer();
+      return new Response(body.byteLength === 0 ? null : body, { status, headers });
+    } catch (cause) {
+      ending.signal.throwIfAborted();
+      if (cause instanceof GaplessError) throw cause;
+      throw new GaplessError('unreachable', 'the answer broke off', { cause });
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', passOn);
+    }
   }
 
   async #send(path: string, { query = {}, headers, ...rest }: RequestOptions): Promise<Response> {

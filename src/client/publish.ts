@@ -58,7 +58,7 @@ export async function send(
   for (let failures = 0; ; failures++) {
     let askedMs: number | null = null;
     try {
-      const response = await connection.request(path, {
+      const response = await connection.ask(path, {
         method: 'POST',
         headers: { 'Content-Type': type, ...condition, ...headers },
         body,

@@ -25,7 +25,7 @@ export interface StreamState extends Required<StreamConfig> {
 
 /** Null when there is no such stream. @throws {GaplessError} */
 export async function stateOf(connection: Connection, name: string): Promise<StreamState | null> {
-  const response = await connection.request(`${streamPath(name)}/state`);
+  const response = await connection.ask(`${streamPath(name)}/state`);
   if (response.ok) return (await response.json()) as StreamState;
   const error = await errorOf(response);
   if (error.code === 'stream_not_found') return null;
@@ -39,7 +39,7 @@ export async function* listStreams(
 ): AsyncGenerator<StreamState, void, void> {
   for (let after: string | null = ''; after !== null; ) {
     const query = { prefix: prefix || undefined, after: after || undefined };
-    const response = await connection.request('/v1/streams', { query });
+    const response = await connection.ask('/v1/streams', { query });
     if (!response.ok) throw await errorOf(response);
     const page = (await response.json()) as { streams: StreamState[]; next: string | null };
     yield* page.streams;

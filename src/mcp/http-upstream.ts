@@ -7,6 +7,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SseDecoder } from '../client/sse-decoder.js';
+import { answerSink } from './answer-sink.js';
 import { headerOf, isEventStream, isSuccess, toReply } from './http-answer.js';
 import { type HttpTarget, readEvents, readText } from './http-request.js';
 import { type RpcMessage, readMessages } from './json-rpc.js';
@@ -130,18 +131,8 @@ export class HttpUpstream implements Upstream {
   /** The answer to a request that has one, as soon as it is there. */
   #firstAnswer(response: IncomingMessage, before: MessageSink): Promise<RpcMessage> {
     return new Promise((resolve, reject) => {
-      let isClosed = false;
-      const sink: MessageSink = {
-        get isClosed() {
-          return isClosed;
-        },
-        push(message) {
-          if (message.kind !== 'response') return before.push(message);
-          isClosed = true;
-          resolve(message);
-        },
-        fail: () => undefined,
-      };
+      // A body that ends without the answer is told by `#readAnswer`.
+      const sink = answerSink(before, { answered: resolve, failed: () => undefined });
       this.#readAnswer(response, sink).then(() => reject(new UpstreamError('rubbish')), reject);
     });
   }

@@ -4,6 +4,7 @@
  */
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { answerSink } from './answer-sink.js';
 import { type RpcMessage, readMessages } from './json-rpc.js';
 import { LineDecoder } from './line-decoder.js';
 import {
@@ -62,19 +63,10 @@ export class StdioUpstream implements Upstream {
     this.#start();
     this.#own ??= before;
     const answer = await new Promise<RpcMessage>((resolve, reject) => {
-      let isClosed = false;
-      const sink: MessageSink = {
-        get isClosed() {
-          return isClosed;
-        },
-        push(message) {
-          if (message.kind !== 'response') return before.push(message);
-          isClosed = true;
-          resolve(message);
-        },
-        fail: (error) =>
-          reject(new UpstreamError(error.data?.reason === 'silent' ? 'silent' : 'unreachable')),
-      };
+      const sink = answerSink(before, {
+        answered: resolve,
+        failed: ({ data }) => reject(new UpstreamError(data?.reason === 'silent' ? 'silent' : 'unreachable')),
+      });
       this.#call(body, sink, Math.max(START_MS, this.#options.silenceMs));
     });
     this.#beginning = body;

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { GaplessClient, GaplessError } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
@@ -110,6 +112,30 @@ describe('publishing with the client', () => {
     await assert.rejects(lost.publish('one'), { code: 'unexpected_answer', status: 503 });
     await assert.rejects(lost.publish('two'), { code: 'outcome_unknown' });
     await server.stop();
+  });
+
+  it('a connection that is closed as soon as it is accepted, or never answered, is none (I1)', async () => {
+    const stream = freshStream('dead');
+    const treatments = [(socket: Socket) => void socket.end(), (socket: Socket) => void socket.resume()];
+    const sockets: Socket[] = [];
+    const front = createServer((socket) => {
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      const treatment = treatments.shift();
+      if (treatment !== undefined) return void treatment(socket);
+      const behind = connect(broker.port, '127.0.0.1');
+      behind.on('error', () => socket.destroy());
+      socket.pipe(behind).pipe(socket);
+    });
+    front.listen(0, '127.0.0.1');
+    await once(front, 'listening');
+    const url = `http://127.0.0.1:${(front.address() as AddressInfo).port}`;
+    const patient = new GaplessClient({ url, answerTimeoutMs: 100 });
+    assert.equal((await patient.publish(stream, 'once', FAST)).last, 1);
+    assert.deepEqual(treatments, []);
+    assert.equal((await read(stream)).length, 1);
+    front.close();
+    for (const socket of sockets) socket.destroy();
   });
 
   it('a publisher bounds what waits: it refuses more, or takes it no faster than the server', async () => {
