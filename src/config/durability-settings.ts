@@ -15,7 +15,7 @@ export const DURABILITY_DEFINITIONS = {
     group: 'Durability',
     kind: path('DIR'),
     default: null,
-    doc: 'Directory that keeps streams over a restart; made if it is not there. Without it they are in memory only.',
+    doc: 'Directory that keeps streams over a restart; made if it is not there. Without it, and without `log`, they are in memory only.',
   }),
   dataDirWaitMs: define({
     group: 'Durability',
