@@ -6,6 +6,7 @@
 import type { EventParts } from '../core/event-parts.js';
 import { IdLine } from '../core/sse-frame.js';
 import { idLinesBytes } from '../ring/append.js';
+import { joined } from '../storage/collect-run.js';
 import type { LogRun } from '../storage/event-log.js';
 import { decodeParts } from '../storage/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../storage/replicated-log.js';
@@ -189,14 +190,4 @@ function frame(
 
 function startOf(ends: Uint32Array, index: number): number {
   return index === 0 ? 0 : (ends[index - 1] as number);
-}
-
-function joined(pieces: readonly Uint8Array[], size: number): Uint8Array {
-  const whole = new Uint8Array(size);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -45,7 +45,7 @@ function cutAfter(run: LogRun, lastSeq: number): LogRun {
 }
 
 /** Never a view on something larger, such as a pool, so that its buffer can be handed to another thread. */
-function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
+export function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
   const frames = new Uint8Array(bytes);
   let at = 0;
   for (const part of parts) {
