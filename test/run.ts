@@ -40,7 +40,13 @@ const chosen = all.filter(
 
 const isAlone = (file: string) => ALONE.some((name) => namesFile(name)(file));
 let running: ChildProcess | undefined;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => running?.kill(signal));
+let isEnded = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    isEnded = true;
+    running?.kill(signal);
+  });
+}
 
 /** @returns the runner's exit code, not 0 if a test has failed or the runner was ended. */
 async function run(files: string[], filesAtATime: number): Promise<number> {
@@ -58,7 +64,7 @@ async function run(files: string[], filesAtATime: number): Promise<number> {
     { cwd: REPOSITORY_ROOT, stdio: 'inherit' },
   );
   const [code, signal] = (await once(running, 'close')) as [number | null, string | null];
-  if (signal !== null) process.exit(1);
+  if (isEnded || signal !== null) process.exit(1);
   return code ?? 1;
 }
 
