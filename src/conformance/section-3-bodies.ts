@@ -80,6 +80,7 @@ const REFUSED: [what: string, status: number, code: string, type: string, body: 
   ['a batch that is no array', 400, 'invalid_body', MEDIA.batch, '{"data":"x"}'],
   ['half a batch', 400, 'invalid_body', MEDIA.batch, '[{"data":"x"},{"da'],
   ['an event without data', 400, 'invalid_body', MEDIA.batch, '[{"data":"good"},{"type":"x"}]'],
+  ['a member that stands twice', 400, 'invalid_body', MEDIA.batch, '[{"data":"x","data":"y"}]'],
   ['an unknown member', 400, 'invalid_body', MEDIA.batch, '[{"data":"x","id":"1"}]'],
   ['half a MessagePack batch', 400, 'invalid_body', MEDIA.msgpack, pack([{ data: 'x' }]).subarray(0, 6)],
   ['bytes inside a value', 400, 'invalid_body', MEDIA.msgpack, pack([{ data: { a: Buffer.from([1]) } }])],

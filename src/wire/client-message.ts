@@ -46,6 +46,7 @@ function readJson(bytes: Uint8Array): Map<string, unknown> {
   if (!scanner.takeIf(CLOSE_OBJECT)) {
     do {
       const name = scanner.takeString();
+      if (members.has(name)) throw scanner.unexpected('each member once');
       scanner.take(COLON, '":"');
       const start = scanner.skipSpace();
       scanner.skipValue();
@@ -65,6 +66,7 @@ function readMsgpack(bytes: Uint8Array): Map<string, unknown> {
   for (let left = reader.count; left > 0; left--) {
     if (reader.next() !== 'string') throw reader.invalid('expected a string');
     const name = reader.text();
+    if (members.has(name)) throw reader.invalid('expected each member once');
     const at = reader.at;
     const kind = reader.next();
     if (kind === 'string') {

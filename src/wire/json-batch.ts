@@ -36,6 +36,7 @@ export function decodeJsonBatch(body: Uint8Array, sink: EventSink): void {
 
 function takeEvent(scanner: JsonScanner, body: Uint8Array, sink: EventSink): void {
   let type = sink.defaultType;
+  let hasType = false;
   let dataStart = -1;
   let dataEnd = -1;
   let isEscaped = false;
@@ -46,9 +47,13 @@ function takeEvent(scanner: JsonScanner, body: Uint8Array, sink: EventSink): voi
       const name = scanner.takeString();
       scanner.take(COLON, '":"');
       if (name === 'type') {
+        if (hasType) throw scanner.unexpected('one "type" in an event');
+        hasType = true;
         type = scanner.takeString();
         checkEventType(type);
       } else if (name === 'data') {
+        // Of two, one would be dropped in silence, and never have been read.
+        if (dataStart >= 0) throw scanner.unexpected('one "data" in an event');
         dataStart = scanner.skipSpace();
         isEscaped = scanner.skipValue();
         dataEnd = scanner.at;

@@ -27,14 +27,19 @@ export function decodeMsgpackBatch(body: Uint8Array, sink: EventSink): void {
 
 function takeEvent(reader: MsgpackReader, sink: EventSink): void {
   let type = sink.defaultType;
+  let hasType = false;
   let dataAt = -1;
   if (reader.next() !== 'map') throw reader.invalid('expected an event: a map with "data"');
   for (let members = reader.count; members > 0; members--) {
     const name = readString(reader);
     if (name === 'type') {
+      if (hasType) throw reader.invalid('expected one "type" in an event');
+      hasType = true;
       type = readString(reader);
       checkEventType(type);
     } else if (name === 'data') {
+      // Of two, one would be dropped in silence.
+      if (dataAt >= 0) throw reader.invalid('expected one "data" in an event');
       dataAt = reader.at;
       reader.skip();
     } else {

@@ -67,6 +67,20 @@ test('3.1 a JSON string is text, its escapes resolved', () => {
   assert.deepEqual(publishJson(String.raw`[{"d\u0061ta":"x","\u0074ype":"\u0074"}]`), ['t:x']);
 });
 
+test('3.1 a member that stands twice is refused, whatever its first value is', () => {
+  for (const body of [
+    '[{"data":[}],"data":"x"}]',
+    '[{"data":1,"data":2}]',
+    '[{"type":"a","data":1,"type":"a"}]',
+  ]) {
+    assert.throws(() => publishJson(body), { code: 'invalid_body' });
+  }
+  const name = [0xa4, ...Buffer.from('data')];
+  assert.throws(() => publish(MSGPACK, Uint8Array.of(0x91, 0x82, ...name, 1, ...name, 2)), {
+    code: 'invalid_body',
+  });
+});
+
 test('3.1 other JSON values are passed on as they stand, every digit of them', () => {
   const values = [
     'null',
