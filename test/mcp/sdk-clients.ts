@@ -47,8 +47,23 @@ export async function connectSdkClient(version: SdkVersion, url: string): Promis
 export async function connectStdioClient(words: readonly string[]): Promise<SdkClient> {
   const client = new Client1({ name: 'client of a program', version: '1.0.0' });
   const [command = '', ...args] = words;
-  await client.connect(new StdioClientTransport({ command, args, stderr: 'ignore' }));
+  const transport = new StdioClientTransport({ command, args, stderr: 'ignore' });
+  await client.connect(transport);
+  oneMessageAtATime(transport);
   return wrap(client, (call, request) => client.callTool(call, undefined, request));
+}
+
+/**
+ * The client forgets who wants the progress of a call as soon as it is given its result, and tells of progress only a
+ * microtask after it is given it: what a slow reader finds in one piece with the result, it drops. So it is given each
+ * message when it is done with the one before.
+ */
+function oneMessageAtATime(transport: StdioClientTransport): void {
+  const take = transport.onmessage;
+  let taken = Promise.resolve();
+  transport.onmessage = (message) => {
+    taken = taken.then(() => take?.(message));
+  };
 }
 
 interface Call {
