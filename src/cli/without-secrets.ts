@@ -12,7 +12,7 @@ export interface ShownSetting {
   readonly source: string;
 }
 
-const SECRET_KEY = /token|secret|password|credential/i;
+const SECRET_KEY = /(?:token|secret|password|credential)(?!.*File$)/i;
 
 /** Those that are not what they are by default, as one would write them. */
 export function settingsWithoutSecrets({ config, sources }: Settings): ShownSetting[] {

@@ -49,7 +49,8 @@ export const DURABILITY_DEFINITIONS = {
     group: 'Durability',
     kind: list({
       placeholder: 'URL',
-      expected: 'a URL such as nats://127.0.0.1:4222, with user:password@ before the host where it takes one',
+      expected:
+        'a URL such as nats://127.0.0.1:4222, or tls://; user:password@ or token@ may stand before the host',
       isValid: isNatsUrl,
       itemsMax: 16,
     }),
@@ -57,6 +58,34 @@ export const DURABILITY_DEFINITIONS = {
     doc:
       'NATS servers of one cluster, with JetStream, that keep the streams instead of a data directory. Several brokers ' +
       'may share them: each serves every stream.',
+  }),
+  logCredentialsFile: define({
+    group: 'Durability',
+    kind: path('FILE'),
+    default: null,
+    doc:
+      'File that says who this broker is to the servers of `log`: a .creds of NATS, or one line, user:password or a ' +
+      'token. Read again with each connection.',
+  }),
+  logTlsCaFile: define({
+    group: 'Durability',
+    kind: path('FILE'),
+    default: null,
+    doc:
+      'PEM file with those who vouch for the certificates of the servers of `log`; it makes TLS a must, as tls:// does. ' +
+      'Without it those whom Node trusts.',
+  }),
+  logTlsCertFile: define({
+    group: 'Durability',
+    kind: path('FILE'),
+    default: null,
+    doc: 'PEM file with the certificate of this broker, where the servers of `log` ask for one.',
+  }),
+  logTlsKeyFile: define({
+    group: 'Durability',
+    kind: path('FILE'),
+    default: null,
+    doc: 'PEM file with the key of `logTlsCertFile`, without a passphrase.',
   }),
   logStream: define({
     group: 'Durability',

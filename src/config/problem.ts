@@ -36,8 +36,11 @@ export function formatProblem({ where, message }: Problem): string {
   );
 }
 
-/** As JSON, which tells 8080 from "8080", and cut, so that a pasted file does not fill the screen. */
+/**
+ * As JSON, which tells 8080 from "8080", and cut, so that a pasted file does not fill the screen. Who stands before the host
+ * of a URL is left out.
+ */
 function quote(value: unknown): string {
-  const text = JSON.stringify(value);
+  const text = JSON.stringify(value).replace(/\/\/[^",\s]*@/g, '//…@');
   return text.length <= QUOTED_LENGTH_MAX ? text : `${text.slice(0, QUOTED_LENGTH_MAX)}…`;
 }

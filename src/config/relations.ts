@@ -57,19 +57,13 @@ export function fitDefaults({ config, sources }: Settings): Config {
   return fitted;
 }
 
-const KEY_AND_CERT: readonly SettingKey[] = ['tlsKeyFile', 'tlsCertFile'];
-
 /** Checks values that are each right against one another. */
 export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
   const problems = FITS.filter((fit) => !holds(fit, config)).map(({ inner, outer, isStrict }) => {
     const bound = `${isStrict ? 'less than' : 'at most'} the ${formatSize(config[outer])} of ${whereIs(outer)}`;
     return badValue(whereIs(inner), formatSize(config[inner]), bound);
   });
-  if ((config.tlsCertFile === null) !== (config.tlsKeyFile === null)) {
-    const [given, missing] = config.tlsCertFile === null ? KEY_AND_CERT : KEY_AND_CERT.toReversed();
-    const where = whereIs(given as SettingKey);
-    problems.push({ where, message: `alone, expected ${missing} as well: TLS needs both` });
-  }
+  problems.push(...checkPair({ config, whereIs }, 'tlsCertFile', 'tlsKeyFile'));
   if (config.dataDir !== null && config.log.length > 0) {
     const expected = 'one of the two: a data directory belongs to one broker, a log is shared';
     problems.push(badValue(whereIs('log'), config.log.join(','), expected));
@@ -84,7 +78,34 @@ export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
       'give it keys, or, where the network itself keeps strangers out, add --insecure';
     problems.push(badValue(whereIs('host'), config.host, expected));
   }
-  return [...problems, ...checkMounts({ config, whereIs })];
+  return [...problems, ...checkLog({ config, whereIs }), ...checkMounts({ config, whereIs })];
+}
+
+type FileKey = 'tlsCertFile' | 'tlsKeyFile' | 'logTlsCertFile' | 'logTlsKeyFile';
+
+/** A certificate and its key are of use together only. */
+function checkPair({ config, whereIs }: RelationInput, cert: FileKey, key: FileKey): Problem[] {
+  if ((config[cert] === null) === (config[key] === null)) return [];
+  const [given, missing] = config[cert] === null ? [key, cert] : [cert, key];
+  return [{ where: whereIs(given), message: `alone, expected ${missing} as well: TLS needs both` }];
+}
+
+/** The servers of one cluster are reached in one way, by one user. */
+function checkLog({ config, whereIs }: RelationInput): Problem[] {
+  const problems = checkPair({ config, whereIs }, 'logTlsCertFile', 'logTlsKeyFile');
+  const urls = config.log.map((url) => new URL(url));
+  const users = urls
+    .map(({ username, password }) => `${username}:${password}`)
+    .filter((user) => user !== ':');
+  const refuse = (expected: string): void => {
+    problems.push(badValue(whereIs('log'), config.log.join(','), expected));
+  };
+  if (new Set(urls.map(({ protocol }) => protocol)).size > 1) refuse('all of them nats://, or all tls://');
+  if (new Set(users).size > 1) refuse('one user for all of them');
+  if (users.length > 0 && config.logCredentialsFile !== null) {
+    refuse('a user here or in logCredentialsFile, and not in both');
+  }
+  return problems;
 }
 
 /** Which server a path stands for is said once. */

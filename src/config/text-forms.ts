@@ -84,7 +84,11 @@ export function isNatsUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, pathname, search, hash } = new URL(url);
   return (
-    protocol === 'nats:' && hostname !== '' && ['', '/'].includes(pathname) && search === '' && hash === ''
+    ['nats:', 'tls:'].includes(protocol) &&
+    hostname !== '' &&
+    ['', '/'].includes(pathname) &&
+    search === '' &&
+    hash === ''
   );
 }
 

@@ -54,26 +54,37 @@ export class ReplicatedBroker implements LogBacking {
   readonly #options: ReplicatedOptions;
   readonly #log: ReplicatedLog;
   readonly #reader: ReplicaReader;
+  readonly #ended: Promise<Error>;
+  #end: (error: Error) => void = () => undefined;
   #parts: Parts | null = null;
 
   private constructor(log: ReplicatedLog, options: ReplicatedOptions) {
     this.#log = log;
     this.#options = options;
     this.#reader = new ReplicaReader({ log, readsMax: READS_MAX });
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
   }
 
   /** @throws {LogError} when the log cannot be reached. */
   static async open(options: ReplicatedOptions): Promise<ReplicatedBroker> {
-    const { config } = options;
+    const { config, logger } = options;
     const connect = () =>
       JetStreamLog.connect({
         urls: config.log,
+        credentialsFile: config.logCredentialsFile,
+        tlsCaFile: config.logTlsCaFile,
+        tlsCertFile: config.logTlsCertFile,
+        tlsKeyFile: config.logTlsKeyFile,
         stream: config.logStream,
         replicas: config.logReplicas,
         connected: (isConnected) => {
           if (!isConnected)
             void broker.#parts?.replication.recovered(new LogError('io', 'the connection broke'));
         },
+        refused: (reason) => logger.error({ reason }, 'refused by the log'),
+        ended: (error) => broker.#end(error),
       });
     const log = await reached(connect, options);
     const broker = new ReplicatedBroker(log, options);
@@ -118,7 +129,7 @@ export class ReplicatedBroker implements LogBacking {
   }
 
   get failed(): Promise<Error> {
-    return this.replication.failed;
+    return Promise.race([this.replication.failed, this.#ended]);
   }
 
   /**
@@ -162,14 +173,19 @@ export class ReplicatedBroker implements LogBacking {
   }
 }
 
-/** Brokers and the servers of their log may be started at once: it is tried again for a while. @throws {LogError} */
+/**
+ * Brokers and the servers of their log may be started at once: it is tried again for a while, but not where they were
+ * reached and refuse.
+ * @throws {LogError}
+ */
 async function reached<T>(attempt: () => Promise<T>, { config, logger }: ReplicatedOptions): Promise<T> {
   const startedAt = performance.now();
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
-      if (!(error instanceof LogError) || performance.now() - startedAt >= config.logWaitMs) throw error;
+      if (!(error instanceof LogError) || error.fault === 'broken') throw error;
+      if (performance.now() - startedAt >= config.logWaitMs) throw error;
       logger.warn({ reason: error.message }, 'waiting for the log');
       await sleep(RETRY_MS);
     }

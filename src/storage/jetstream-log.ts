@@ -20,31 +20,34 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import { connect, headers, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
+import {
+  headers,
+  type Msg,
+  type MsgHdrs,
+  type NatsConnection,
+  PermissionViolationError,
+} from '@nats-io/transport-node';
 import { assert } from '../assert.js';
-import { LogCorruption, LogError } from './event-log.js';
+import { LogCorruption, LogError, type LogFault } from './event-log.js';
+import { ANSWER_MS_MAX, connectToServers, type JetStreamAccess, refusalOf } from './jetstream-connection.js';
 import { JetStreamFollowing } from './jetstream-following.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
 import type { Follower, LogExtent, ReplicatedLog, StoredEntry } from './replicated-log.js';
 
-export interface JetStreamLogOptions {
-  /** `nats://[user:password@]host:port`; several may be given, of one cluster. */
-  readonly urls: readonly string[];
+export interface JetStreamLogOptions extends JetStreamAccess {
   /** Name of the JetStream stream. */
   readonly stream: string;
   /** On how many servers each message is kept, where the stream is made. */
   readonly replicas: number;
   /** Told when the connection is there again after it was not, and when it is not. */
   readonly connected: (isConnected: boolean) => void;
+  /** Told why the servers refuse a connection that is made anew. It is tried again. */
+  readonly refused: (reason: string) => void;
+  /** Told when no connection will be made any more, although nobody has closed the log. */
+  readonly ended: (error: Error) => void;
 }
 
 const ENTRY_HEADER = 'Gapless-Entry';
-/** How long a server may take to answer. */
-const ANSWER_MS_MAX = 4000;
-/** A server that does not answer pings for so long is left for another. */
-const PING_MS = 2000;
-const PINGS_MAX = 2;
-const RECONNECT_MS = 200;
 /** Of a message, for its headers. */
 const HEADER_BYTES_MAX = 64 * 1024;
 const SUBJECT_PREFIX = 'gapless';
@@ -55,6 +58,7 @@ export class JetStreamLog implements ReplicatedLog {
   readonly #client: JetStreamClient;
   readonly #manager: JetStreamManager;
   isExact = false;
+  #isClosing = false;
 
   private constructor(options: JetStreamLogOptions, connection: NatsConnection, manager: JetStreamManager) {
     this.#options = options;
@@ -64,27 +68,13 @@ export class JetStreamLog implements ReplicatedLog {
     void this.#watch();
   }
 
-  /** @throws {LogError} when no server can be reached. */
+  /** @throws as {@link connectToServers}. */
   static async connect(options: JetStreamLogOptions): Promise<JetStreamLog> {
-    const first = new URL(options.urls[0] as string);
-    try {
-      const connection = await connect({
-        servers: options.urls.map((url) => new URL(url).host),
-        ...(first.username === ''
-          ? {}
-          : { user: decodeURIComponent(first.username), pass: decodeURIComponent(first.password) }),
-        name: 'gapless',
-        timeout: ANSWER_MS_MAX,
-        maxReconnectAttempts: -1,
-        reconnectTimeWait: RECONNECT_MS,
-        pingInterval: PING_MS,
-        maxPingOut: PINGS_MAX,
-      });
-      const manager = await jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false });
-      return new JetStreamLog(options, connection, manager);
-    } catch (cause) {
-      throw asLogError(cause);
-    }
+    const connection = await connectToServers(options);
+    const manager = await attempt(() =>
+      jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false }),
+    );
+    return new JetStreamLog(options, connection, manager);
   }
 
   get bodyBytesMax(): number {
@@ -152,14 +142,26 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#connection.close();
   }
 
   async #watch(): Promise<void> {
-    for await (const { type } of this.#connection.status()) {
-      if (type === 'disconnect') this.#options.connected(false);
-      if (type === 'reconnect') this.#options.connected(true);
+    const { connected, refused, ended } = this.#options;
+    let said: string | null = null;
+    for await (const status of this.#connection.status()) {
+      if (status.type === 'disconnect') connected(false);
+      if (status.type === 'reconnect') {
+        said = null;
+        connected(true);
+      }
+      // Once, and not with each of the attempts.
+      const refusal = status.type === 'error' ? refusalOf(status.error) : null;
+      if (refusal !== null && refusal !== said) refused(refusal);
+      said = refusal ?? said;
     }
+    const error = await this.#connection.closed();
+    if (!this.#isClosing) ended(error ?? new Error('the connection to the log was closed'));
   }
 
   async #findOrMake(): Promise<StreamInfo> {
@@ -230,8 +232,13 @@ async function attempt<T>(action: () => Promise<T>): Promise<T> {
 /** A medium that cannot be asked may be asked again; what it holds and should not is another matter. */
 function asLogError(cause: unknown): Error {
   if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
-  const isFull = cause instanceof JetStreamApiError && FULL_CODES.has(cause.code);
-  return new LogError(isFull ? 'full' : 'io', (cause as Error).message, { cause });
+  return new LogError(faultOf(cause), (cause as Error).message, { cause });
+}
+
+function faultOf(cause: unknown): LogFault {
+  const refusal = (cause as Error).cause ?? cause;
+  if (refusal instanceof PermissionViolationError) return 'broken';
+  return cause instanceof JetStreamApiError && FULL_CODES.has(cause.code) ? 'full' : 'io';
 }
 
 /** The servers have no more room, or the account may use no more: nothing was stored. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { after, describe, it } from 'node:test';
 import { type Facts, findingsOf } from '#gapless/cli/doctor-checks.js';
-import { withoutSecrets } from '#gapless/cli/without-secrets.js';
+import { settingsWithoutSecrets, withoutSecrets } from '#gapless/cli/without-secrets.js';
 import { loadConfig } from '#gapless/config/load.js';
 import { useBroker } from '../support/broker-process.js';
 import { withDeadline } from '../support/deadline.js';
@@ -204,5 +204,20 @@ describe('11 what the doctor finds', () => {
   it('11 URLs in a text lose who, path and query, wherever they stand', () => {
     const text = '/mcp=http://a:b@h:1/x?y, https://h, postgres://u:p@h/d';
     assert.equal(withoutSecrets(text), '/mcp=http://h:1/…, https://h, postgres://h/…');
+  });
+
+  it('11 says where the log is, and which file has the credentials, but not who comes with them', () => {
+    const valuesOf = (...argv: string[]): string[] => {
+      const settings = loadConfig(argv, {}, () => '');
+      assert.equal(settings.outcome, 'loaded');
+      return settingsWithoutSecrets(settings).map(({ value }) => value);
+    };
+    assert.deepEqual(valuesOf('--log', 'tls://user:secret@h:4222,tls://other:4222'), [
+      'tls://h:4222/…,tls://other:4222',
+    ]);
+    assert.deepEqual(valuesOf('--log', 'tls://h', '--log-credentials-file', 'nats.creds'), [
+      'tls://h',
+      'nats.creds',
+    ]);
   });
 });

@@ -47,16 +47,7 @@ export class NatsServer {
       await server.kill();
       removeDirectory(directory);
     });
-    writeFileSync(
-      server.#configFile,
-      [
-        `listen: "127.0.0.1:${server.port}"`,
-        `max_payload: ${MAX_PAYLOAD}`,
-        `jetstream { store_dir: ${JSON.stringify(directory)} }`,
-        config,
-      ].join('\n'),
-    );
-    await server.startAgain();
+    await server.startAgain(config);
     return server;
   }
 
@@ -82,7 +73,9 @@ export class NatsServer {
     return join(this.#directory, 'server.conf');
   }
 
-  async startAgain(): Promise<void> {
+  /** @param config what it has beside what all of them have; without it, as before. */
+  async startAgain(config?: string): Promise<void> {
+    if (config !== undefined) this.#configure(config);
     const child = spawn(PROGRAM, ['-c', this.#configFile], { stdio: ['ignore', 'ignore', 'pipe'] });
     running.add(child);
     child.once('exit', () => running.delete(child));
@@ -97,6 +90,18 @@ export class NatsServer {
       child.once('error', reject);
     });
     await withDeadline('the NATS server to be ready', ready);
+  }
+
+  #configure(config: string): void {
+    writeFileSync(
+      this.#configFile,
+      [
+        `listen: "127.0.0.1:${this.port}"`,
+        `max_payload: ${MAX_PAYLOAD}`,
+        `jetstream { store_dir: ${JSON.stringify(this.#directory)} }`,
+        config,
+      ].join('\n'),
+    );
   }
 
   /** Stops it as it is meant to be stopped. */

@@ -191,6 +191,22 @@ describe('11 problems', () => {
     assert.deepEqual(problems({ argv: ['-\u001b\u009b2J'] }), ['-\\u001b\\u009b2J: unknown flag']);
   });
 
+  test('who stands before the host of a URL is not repeated', () => {
+    const [form] = problems({ argv: ['--log', 'nats://me:s3cret@host/path'] });
+    assert.match(form ?? '', /^--log: "nats:\/\/…@host\/path", expected /);
+    for (const argv of [
+      ['--log', 'nats://me:s3cret@a,tls://me:s3cret@b'],
+      ['--log', 'nats://me:s3cret@a,nats://me:other-s3cret@b'],
+      ['--log', 'nats://s3cret@a', '--log-credentials-file', 'nats.creds'],
+      ['--log', 'nats://s3cret@a', '--data-dir', 'data'],
+    ]) {
+      const [problem, ...more] = problems({ argv });
+      assert.match(problem ?? '', /^--log: "nats:\/\/…@a/);
+      assert.doesNotMatch(problem ?? '', /s3cret/);
+      assert.deepEqual(more, []);
+    }
+  });
+
   test('keys of the language are keys like any other unknown one', () => {
     const file = '{"__proto__": {"port": 1}, "constructor": 1, "toString": 1}';
     assert.deepEqual(problems({ file }), [
@@ -235,6 +251,15 @@ describe('relations', () => {
     ]);
     assert.deepEqual(problems({ argv: ['--stream-bytes-max', '1MiB'], file: { retentionBytes: '1MiB' } }), [
       'retentionBytes in broker.json: "1MiB", expected less than the 1MiB of --stream-bytes-max',
+    ]);
+  });
+
+  test('a certificate has a key, to the log as well', () => {
+    assert.deepEqual(problems({ argv: ['--log-tls-cert-file', 'a.pem'] }), [
+      '--log-tls-cert-file: alone, expected logTlsKeyFile as well: TLS needs both',
+    ]);
+    assert.deepEqual(problems({ env: { GAPLESS_TLS_KEY_FILE: 'a.pem' } }), [
+      'GAPLESS_TLS_KEY_FILE: alone, expected tlsCertFile as well: TLS needs both',
     ]);
   });
 
