@@ -2,7 +2,8 @@
 
 import type { IncomingMessage } from 'node:http';
 import { readText } from './http-request.js';
-import type { Reply } from './upstream.js';
+import { readMessages } from './json-rpc.js';
+import { type Reply, UpstreamError } from './upstream.js';
 
 /** Headers of an answer that clients need: what it is, how to authorize, and when to come back. */
 const TOLD_HEADERS = ['content-type', 'www-authenticate', 'retry-after'];
@@ -18,6 +19,26 @@ export function isEventStream(response: IncomingMessage): boolean {
 export function headerOf({ headers }: IncomingMessage, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** What servers say with a 400 that have forgotten a session, those of the official SDK's examples among them. */
+const SESSION_WORDS = /session|not initialized/i;
+
+/**
+ * Whether a refusal says that the server does not know the session: by 404, or by a 400 that speaks of the session and
+ * answers no call. That it speaks of it in vain costs a session begun anew and nothing else.
+ */
+export function hasForgotten({ status, body }: Reply): boolean {
+  if (status !== 400 || !SESSION_WORDS.test(body)) return status === 404;
+  return readMessages(body)?.some(({ id }) => id !== null) !== true;
+}
+
+/** A refusal as a whole; one whose body cannot be read has none. */
+export async function toRefusal(response: IncomingMessage, bytesMax: number): Promise<Reply> {
+  return toReply(response, bytesMax).catch((error: unknown) => {
+    if (!(error instanceof UpstreamError)) throw error;
+    return { status: response.statusCode ?? 502, headers: {}, body: '' };
+  });
 }
 
 /** The answer as a whole. @throws {UpstreamError} */

@@ -4,16 +4,18 @@
  * has forgotten the old one.
  */
 
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import { type ClientRequest, IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SseDecoder } from '../client/sse-decoder.js';
 import { answerSink } from './answer-sink.js';
-import { headerOf, isEventStream, isSuccess, toReply } from './http-answer.js';
+import { hasForgotten, headerOf, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
 import { type HttpTarget, readEvents, readText } from './http-request.js';
 import { type RpcMessage, readMessages } from './json-rpc.js';
 import {
   type ForwardedHeaders,
+  INITIALIZED,
   type MessageSink,
+  NOWHERE,
   type Reply,
   type Upstream,
   UpstreamError,
@@ -79,7 +81,8 @@ export class HttpUpstream implements Upstream {
   }
 
   async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
-    return this.#toReply(await this.#requestInSession('POST', headers, body));
+    const answer = await this.#requestInSession('POST', headers, body);
+    return answer instanceof IncomingMessage ? this.#toReply(answer) : answer;
   }
 
   listen(headers: ForwardedHeaders, sink: MessageSink): void {
@@ -99,9 +102,9 @@ export class HttpUpstream implements Upstream {
   }
 
   async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
-    const response = await this.#requestInSession('POST', headers, body);
-    if (!isSuccess(response)) return this.#readRefusal(response, sink);
-    let resumable = await this.#readAnswer(response, sink);
+    const answer = await this.#requestInSession('POST', headers, body);
+    if (!(answer instanceof IncomingMessage)) return tellRefusal(answer, sink);
+    let resumable = await this.#readAnswer(answer, sink);
     for (let failures = 0; !sink.isClosed; ) {
       if (resumable === null || failures === RESUMES_MAX) throw new UpstreamError('broken');
       const before: Resumable = resumable;
@@ -143,14 +146,14 @@ export class HttpUpstream implements Upstream {
       const before = last;
       try {
         const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
-        const response = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
-        if (isSuccess(response) && isEventStream(response)) {
+        const answer = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
+        if (answer instanceof IncomingMessage && isEventStream(answer)) {
           failures = 0;
-          last = (await this.#readAnswer(response, sink)) ?? before;
+          last = (await this.#readAnswer(answer, sink)) ?? before;
         } else {
-          response.destroy();
+          if (answer instanceof IncomingMessage) answer.destroy();
           // It offers no such stream.
-          if (response.statusCode === 405) return;
+          else if (answer.status === 405) return;
           // What it does not know any more cannot be resumed, but listened to from now on.
           last = { ...before, lastId: '' };
           failures++;
@@ -203,32 +206,32 @@ export class HttpUpstream implements Upstream {
     return room;
   }
 
-  /** An HTTP error: what it says goes to the client, where it is an answer to the call. */
-  async #readRefusal(response: IncomingMessage, sink: MessageSink): Promise<void> {
-    const messages = readMessages(await readText(response, this.#options.messageBytesMax).catch(() => ''));
-    for (const message of messages ?? []) if (message.kind === 'response') void sink.push(message);
-    if (!sink.isClosed) throw new UpstreamError('refused', response.statusCode);
-  }
-
   #toReply(response: IncomingMessage): Promise<Reply> {
     return toReply(response, this.#options.messageBytesMax);
   }
 
-  /** A request; if the server has forgotten the session, once more in a new one: what it refused so it has not carried out. */
+  /**
+   * A request; if the server has forgotten the session, once more in a new one: what it refused so it has not carried out.
+   * @returns a refusal whole.
+   */
   async #requestInSession(
     method: 'POST' | 'GET',
     headers: ForwardedHeaders,
     body: Uint8Array | null,
-  ): Promise<IncomingMessage> {
+  ): Promise<IncomingMessage | Reply> {
     // Whoever comes while it begins anew has a session to wait for.
     await this.#renewing?.catch(() => undefined);
     const sessionId = this.#sessionId;
-    const response = await this.#request(method, this.#withSession(headers), body);
-    if (response.statusCode !== 404 || sessionId === null) return response;
-    response.destroy();
+    const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), body));
+    if (sessionId === null || answer instanceof IncomingMessage || !hasForgotten(answer)) return answer;
     await this.#renew(sessionId);
     const { 'Last-Event-ID': _, ...fresh } = headers;
-    return this.#request(method, this.#withSession(fresh), body);
+    return this.#refusalOr(this.#request(method, this.#withSession(fresh), body));
+  }
+
+  async #refusalOr(requested: Promise<IncomingMessage>): Promise<IncomingMessage | Reply> {
+    const response = await requested;
+    return isSuccess(response) ? response : toRefusal(response, this.#options.messageBytesMax);
   }
 
   async #request(
@@ -284,8 +287,11 @@ export class HttpUpstream implements Upstream {
   }
 }
 
-const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-const NOWHERE: MessageSink = { isClosed: false, push: () => undefined, fail: () => undefined };
+/** An HTTP error: what it says goes to the client, where it is an answer to the call. @throws {UpstreamError} `refused` */
+function tellRefusal({ status, body }: Reply, sink: MessageSink): void {
+  for (const message of readMessages(body) ?? []) if (message.kind === 'response') void sink.push(message);
+  if (!sink.isClosed) throw new UpstreamError('refused', status);
+}
 
 /** Where an event stream can be taken up again. */
 interface Resumable {

@@ -9,7 +9,9 @@ import { type RpcMessage, readMessages } from './json-rpc.js';
 import { LineDecoder } from './line-decoder.js';
 import {
   type ForwardedHeaders,
+  INITIALIZED,
   type MessageSink,
+  NOWHERE,
   type Reply,
   type Upstream,
   UpstreamError,
@@ -202,9 +204,6 @@ export class StdioUpstream implements Upstream {
     this.#options.renewed();
   }
 }
-
-const INITIALIZED = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
-const NOWHERE: MessageSink = { isClosed: false, push: () => undefined, fail: () => undefined };
 
 function textOf(body: Uint8Array): string {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();

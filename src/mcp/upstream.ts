@@ -15,6 +15,12 @@ export interface MessageSink {
   fail(error: RpcError): void;
 }
 
+/** For what nobody waits for. */
+export const NOWHERE: MessageSink = { isClosed: false, push: () => undefined, fail: () => undefined };
+
+/** Begins what a client of its own accord begins with. */
+export const INITIALIZED: Uint8Array = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
+
 /** What the server answered to what it answers in one piece. */
 export interface Reply {
   readonly status: number;

@@ -36,9 +36,9 @@ export interface Peer {
   readonly stop: () => Promise<void>;
 }
 
-/** Starts a program of Node that serves MCP over HTTP on the port that its environment names. */
-export async function startPeer(words: readonly string[]): Promise<Peer> {
-  const port = await freePort();
+/** Starts a program of Node that serves MCP over HTTP on the port that its environment names. @param at absent: any. */
+export async function startPeer(words: readonly string[], at?: number): Promise<Peer> {
+  const port = at ?? (await freePort());
   const child = spawn(process.execPath, words, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, PORT: String(port) },
