@@ -40,6 +40,12 @@ export const MCP_DEFINITIONS = {
     default: 10 * MINUTE_MS,
     doc: 'Time without a byte of the server after which a call is answered with an error.',
   }),
+  mcpWaitMs: define({
+    group: 'MCP',
+    kind: time({ min: 10, max: HOUR_MS }),
+    default: 10 * SECOND_MS,
+    doc: 'Time for which messages of a server wait for memory, or for the log, before their call is ended.',
+  }),
   mcpSessionsMax: define({
     group: 'MCP',
     kind: wholeNumber({ min: 1, max: 100_000, unit: 'sessions' }),

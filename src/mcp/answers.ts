@@ -4,6 +4,8 @@ import { BAD_REQUEST, errorText } from './json-rpc.js';
 import type { WholeAnswer } from './messages.js';
 import { type Reply, UpstreamError } from './upstream.js';
 
+export const PARSE_ERROR = -32700;
+
 export const JSON_ANSWER = {
   verdict: 'answer',
   status: 200,

@@ -68,6 +68,19 @@ export class EventIds {
     return { key: key as string, epoch: epoch as string, calls, seq: at };
   }
 
+  /** The key in an id, which may have been made up: it says where to look, and `read` whether it is right. */
+  static keyOf(text: string): string | null {
+    if (text.length > TEXT_LENGTH_MAX) return null;
+    const [, named] = FORM.exec(text) ?? [];
+    if (named === undefined) return null;
+    try {
+      const [key] = JSON.parse(Buffer.from(named, 'base64url').toString()) as unknown[];
+      return typeof key === 'string' ? key : null;
+    } catch {
+      return null;
+    }
+  }
+
   #mac(session: string, principal: string, named: string): Buffer {
     const hmac = createHmac('sha256', this.#secret).update(JSON.stringify([session, principal, named]));
     return hmac.digest().subarray(0, MAC_BYTES);

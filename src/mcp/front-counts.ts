@@ -29,10 +29,15 @@ export const FrontCount = {
   failedTooLarge: 14,
   failedSessionLost: 15,
   failedSessionEnded: 16,
+  failedNoRoom: 17,
+  /** Gauge: of messages that wait until they can be appended. */
+  waitingCharacters: 18,
+  /** Clients of HTTP+SSE that came back and could not be given all. */
+  missed: 19,
 } as const;
 
 /** Why a call was answered by the front. */
-export const FAILED_COUNT: Readonly<Record<UpstreamReason | 'session_ended', number>> = {
+export const FAILED_COUNT: Readonly<Record<UpstreamReason | 'session_ended' | 'no_room', number>> = {
   unreachable: FrontCount.failedUnreachable,
   broken: FrontCount.failedBroken,
   silent: FrontCount.failedSilent,
@@ -41,6 +46,7 @@ export const FAILED_COUNT: Readonly<Record<UpstreamReason | 'session_ended', num
   message_too_large: FrontCount.failedTooLarge,
   session_lost: FrontCount.failedSessionLost,
   session_ended: FrontCount.failedSessionEnded,
+  no_room: FrontCount.failedNoRoom,
 };
 
 const LENGTH = 32;

@@ -3,14 +3,23 @@
  */
 
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { StreamPositions } from '../core/resume.js';
 
 /** `later`: there is no room, or the log cannot commit now; the same again may work soon. `gone`: there is no such stream. */
 export type Appended = 'appended' | 'later' | 'too_large' | 'gone';
 
+export interface Positions extends StreamPositions {
+  /** Newest seq, committed or not. */
+  readonly head: number;
+}
+
 export interface McpStreams {
   /** @throws {RequestError} when there is no room for another stream */
   create(): Promise<StreamRef>;
-  append(stream: StreamRef, message: string): Appended;
+  /** @param type of the event; null: a message of MCP. */
+  append(stream: StreamRef, message: string, type: string | null): Appended;
+  /** Null: there is no such stream any more. */
+  positions(stream: StreamRef): Positions | null;
   /** Nothing more is appended; readers end when they have all. */
   close(stream: StreamRef): void;
   remove(stream: StreamRef): void;

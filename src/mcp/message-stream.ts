@@ -6,15 +6,15 @@
  */
 
 import type { StreamRef } from '../broker/edge-stream.js';
+import type { Backlog } from './backlog.js';
 import { errorText, LIMIT_REACHED, type RpcError, type RpcMessage } from './json-rpc.js';
 import type { McpStreams } from './mcp-streams.js';
-
-/** How soon an append is tried again for which there was no room. */
-const AGAIN_MS = 10;
+import { StreamWriter, type Taken } from './stream-writer.js';
 
 export interface MessageStreamOptions {
   readonly streams: McpStreams;
   readonly stream: StreamRef;
+  readonly backlog: Backlog;
   readonly key: string;
   /** See event-id.ts. */
   readonly prefix: string;
@@ -24,19 +24,19 @@ export interface MessageStreamOptions {
   readonly answered: () => void;
   /** Called before that when the front has to answer them itself. */
   readonly failed: (error: RpcError) => void;
-}
-
-/** A message on its way into the stream. */
-interface Taken {
-  readonly text: string;
-  /** The call that it answers, as JSON; null: none. */
-  readonly call: string | null;
+  /** The stream has a hole at its end and is gone: who asks for it is told so. */
+  readonly lost: () => void;
 }
 
 const TOO_LARGE: RpcError = {
   code: LIMIT_REACHED,
   message: 'A message of the server is larger than a stream can hold',
   data: { reason: 'message_too_large' },
+};
+const NO_ROOM: RpcError = {
+  code: LIMIT_REACHED,
+  message: 'There was no room for what the server said',
+  data: { reason: 'no_room' },
 };
 
 /** Which connection reads a stream; see messages.ts. */
@@ -51,6 +51,8 @@ export class MessageStream {
   reader: ReaderName | null = null;
   /** Newest seq that is known to have left for a client: where one begins that names no event. */
   deliveredSeq = 0;
+  /** See the options. */
+  lost: () => void;
   /** Calls that the client has cancelled: their answer may never come, and nobody waits for it. */
   readonly cancelled = new Set<string>();
 
@@ -58,9 +60,7 @@ export class MessageStream {
   readonly #unanswered: Set<string>;
   readonly #answered: () => void;
   readonly #failed: (error: RpcError) => void;
-  /** Taken and not appended yet. Bounded: who pushes waits for `#room`. */
-  readonly #waiting: Taken[] = [];
-  #room: Promise<void> | null = null;
+  readonly #writer: StreamWriter;
   #closed = false;
   #closedHook: (() => void) | null = null;
 
@@ -73,6 +73,15 @@ export class MessageStream {
     this.#unanswered = new Set(options.calls);
     this.#answered = options.answered;
     this.#failed = options.failed;
+    this.lost = options.lost;
+    const { streams, stream, backlog } = options;
+    this.#writer = new StreamWriter({
+      streams,
+      stream,
+      backlog,
+      refused: (taken) => this.#refused(taken),
+      gaveUp: () => this.#giveUp(),
+    });
   }
 
   get isOwn(): boolean {
@@ -97,7 +106,7 @@ export class MessageStream {
     if (message.kind === 'response') {
       if (message.id === null || !this.#unanswered.delete(message.id)) return;
     }
-    const room = this.#append({ text: message.text, call: message.kind === 'response' ? message.id : null });
+    const room = this.tell(message.text, message.kind === 'response' ? message.id : null);
     if (!this.isOwn && this.#unanswered.size === 0) this.close();
     return room;
   }
@@ -107,7 +116,7 @@ export class MessageStream {
     if (this.#closed) return;
     this.#failed(error);
     for (const call of this.#unanswered) {
-      if (!this.cancelled.has(call)) this.#append({ text: errorText(call, error), call });
+      if (!this.cancelled.has(call)) void this.tell(errorText(call, error), call);
     }
     this.#unanswered.clear();
     this.close();
@@ -116,11 +125,18 @@ export class MessageStream {
   /** Ends it once all that was taken is appended. */
   close(): void {
     if (this.#closed) return;
-    this.#closed = true;
-    if (this.#room === null) this.#streams.close(this.stream);
-    else void this.#room.then(() => this.#streams.close(this.stream));
-    this.#answered();
-    this.#closedHook?.();
+    this.#writer.close();
+    this.#over();
+  }
+
+  /**
+   * Takes a message as it is.
+   * @param call that it answers, as JSON; null: none.
+   * @param type of the event; null: it is a message of MCP.
+   * @returns as `push`
+   */
+  tell(text: string, call: string | null = null, type: string | null = null): Promise<void> | void {
+    if (!this.#closed) return this.#writer.append({ text, call, type });
   }
 
   /** Resolves when it is closed, or after so long. */
@@ -135,35 +151,24 @@ export class MessageStream {
     });
   }
 
-  #append(taken: Taken): Promise<void> | void {
-    if (this.#room === null) {
-      if (this.#tryAppend(taken)) return;
-      this.#room = this.#appendLater();
-    }
-    this.#waiting.push(taken);
-    return this.#room;
-  }
-
-  async #appendLater(): Promise<void> {
-    for (;;) {
-      await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
-      while (this.#waiting.length > 0 && this.#tryAppend(this.#waiting[0] as Taken)) this.#waiting.shift();
-      if (this.#waiting.length > 0) continue;
-      this.#room = null;
-      return;
-    }
-  }
-
-  /** False: try again later. Into a stream that is gone nothing comes: who asks for it is told so. */
-  #tryAppend({ text, call }: Taken): boolean {
-    const appended = this.#streams.append(this.stream, text);
-    if (appended === 'too_large') this.#refuse(call);
-    return appended !== 'later';
+  #over(): void {
+    this.#closed = true;
+    this.#answered();
+    this.#closedHook?.();
   }
 
   /** What cannot be told is not left out in silence: its call ends. */
-  #refuse(call: string | null): void {
-    if (call !== null) this.#streams.append(this.stream, errorText(call, TOO_LARGE));
+  #refused({ call }: Taken): void {
+    if (call !== null) void this.#writer.append({ text: errorText(call, TOO_LARGE), call, type: null });
     else if (!this.isOwn) this.fail(TOO_LARGE);
+  }
+
+  /** There is no room for an error either: without its stream, whoever reads it or comes for it is told by the edge. */
+  #giveUp(): void {
+    if (!this.isOwn) this.#failed(NO_ROOM);
+    this.#streams.remove(this.stream);
+    this.#unanswered.clear();
+    if (!this.#closed) this.#over();
+    this.lost();
   }
 }

@@ -12,7 +12,9 @@ export interface ClientRequest {
   readonly mount: number;
   /** Who sent it; empty where nobody authenticates. */
   readonly principal: string;
-  /** `Mcp-Session-Id`, `MCP-Protocol-Version` and `Last-Event-ID`; empty where there is none. */
+  /** Whether it is of the transport of 2024-11-05: it has no `Mcp-Session-Id`, and is a GET or has an endpoint's query. */
+  readonly isSse: boolean;
+  /** `Mcp-Session-Id`, or the endpoint's; `MCP-Protocol-Version` and `Last-Event-ID`; empty where there is none. */
   readonly session: string;
   readonly revision: string;
   readonly lastEventId: string;
@@ -48,12 +50,17 @@ export interface ReaderOf {
 export interface FollowStream extends ReaderOf {
   readonly verdict: 'follow';
   readonly stream: StreamRef;
-  /** Null: what the client had is not known any more, so that it has missed messages. Of the session's own stream only. */
+  /** Null: what the client had is not known any more, so that it has missed messages. Only where there are notices. */
   readonly afterSeq: number | null;
   /** Whether the stream was made for this request: nobody comes back to it. */
   readonly isNew: boolean;
-  /** Messages for a reader of the session's own stream that has missed some: what it had better ask for again. */
-  readonly notices: readonly string[];
+  /**
+   * Messages for a reader that has missed some: what it had better ask for again. Null: nothing makes up for them, and
+   * the reader may not go on.
+   */
+  readonly notices: readonly string[] | null;
+  /** Where a client of HTTP+SSE is to send its messages; null: it knows, or is to be told later, or speaks Streamable HTTP. */
+  readonly endpoint: string | null;
 }
 
 /** What the client asks to resume is gone, and the calls it was about are answered so. */

@@ -30,6 +30,14 @@ export function isStatelessRevision(revision: string): boolean {
   return DATE.test(revision) && revision >= FIRST_STATELESS;
 }
 
+/**
+ * Whether a client that sends this revision has a session already: clients name what they agreed on, and before that
+ * nothing, or the oldest there is.
+ */
+export function hasNegotiated(revision: string): boolean {
+  return revision >= ASSUMED_REVISION;
+}
+
 /** Whether a client of this revision is sent ids without a message, and told when to come back. */
 export function takesPriming(revision: string): boolean {
   return revision >= FIRST_WITH_PRIMING;

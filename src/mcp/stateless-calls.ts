@@ -3,6 +3,7 @@
  */
 
 import { passFailure, refusal, whole } from './answers.js';
+import type { Backlog } from './backlog.js';
 import { BAD_REQUEST, readMessages, UPSTREAM_FAILED } from './json-rpc.js';
 import type { McpStreams } from './mcp-streams.js';
 import { MessageStream } from './message-stream.js';
@@ -18,6 +19,7 @@ export interface StatelessCallsOptions {
   readonly connectStateless: (mount: number) => StatelessCall | null;
   readonly streams: McpStreams;
   readonly readers: Readers;
+  readonly backlog: Backlog;
 }
 
 export class StatelessCalls {
@@ -57,21 +59,31 @@ export class StatelessCalls {
   }
 
   async #follow(call: StatelessCall, id: string, reader: number): Promise<FollowStream> {
-    const { streams, readers } = this.#options;
+    const { streams, backlog, readers } = this.#options;
     const ref = await streams.create();
     const calls = [id];
     const stream = new MessageStream({
       streams,
       stream: ref,
+      backlog,
       key: '',
       prefix: '',
       calls,
       answered: () => undefined,
       failed: () => undefined,
+      lost: () => undefined,
     });
     readers.first(stream, reader, () => streams.remove(ref));
     void call.read(stream);
-    const following = { prefix: null, calls, primes: false, afterSeq: 0, isNew: true, notices: [] };
+    const following = {
+      prefix: null,
+      calls,
+      primes: false,
+      afterSeq: 0,
+      isNew: true,
+      notices: null,
+      endpoint: null,
+    };
     return { verdict: 'follow', session: '', stream: ref, ...following };
   }
 }

@@ -44,6 +44,16 @@ export const MCP_METRICS = [
     help: 'Requests refused because as many of the session were under way as may be.',
     count: FrontCount.refusedCalls,
   },
+  {
+    name: 'gapless_mcp_waiting_characters',
+    help: 'Characters of messages for MCP clients that wait for memory, or for the log.',
+    count: FrontCount.waitingCharacters,
+  },
+  {
+    name: 'gapless_mcp_sse_missed_total',
+    help: 'Clients of HTTP+SSE that came back and could not be given all that they had missed, so that their calls ended.',
+    count: FrontCount.missed,
+  },
 ] as const;
 
 export const MCP_FAILURES = {

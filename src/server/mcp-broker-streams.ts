@@ -10,9 +10,9 @@ import { FrameBatch } from '../core/sse-frame.js';
 import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { FrontCount, type FrontCounts } from '../mcp/front-counts.js';
-import type { Appended, McpStreams } from '../mcp/mcp-streams.js';
+import type { Appended, McpStreams, Positions } from '../mcp/mcp-streams.js';
 import * as append from '../ring/append.js';
-import { closeStream, isCurrent, touchStream } from '../ring/lifecycle.js';
+import { closeStream, isCurrent, readPositions, touchStream } from '../ring/lifecycle.js';
 import { LOG_HEALTHY, LogStatus } from '../ring/log-status.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
@@ -74,9 +74,9 @@ export class BrokerStreams implements McpStreams {
     this.#spares.keep();
   }
 
-  append(stream: StreamRef, message: string): Appended {
+  append(stream: StreamRef, message: string, type: string | null): Appended {
     if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
-    if (!this.#frame(message)) return 'too_large';
+    if (!this.#frame(message, type)) return 'too_large';
     const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
     switch (outcome) {
       case append.APPENDED:
@@ -91,6 +91,10 @@ export class BrokerStreams implements McpStreams {
       default:
         return 'gone';
     }
+  }
+
+  positions(stream: StreamRef): Positions | null {
+    return readPositions(this.#rings, stream);
   }
 
   close(stream: StreamRef): void {
@@ -109,11 +113,11 @@ export class BrokerStreams implements McpStreams {
     return isCurrent(this.#rings, stream);
   }
 
-  #frame(message: string): boolean {
+  #frame(message: string, type: string | null): boolean {
     const bytes = Buffer.from(message);
     this.#batch.reset();
     try {
-      this.#batch.pushText(bytes, 0, bytes.length, null);
+      this.#batch.pushText(bytes, 0, bytes.length, type);
       return true;
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../assert.js';
 import { createLogger } from '../log.js';
+import { Backlog } from '../mcp/backlog.js';
 import { EventIds } from '../mcp/event-id.js';
 import { Front } from '../mcp/front.js';
 import { FAILED_COUNT, FrontCount, FrontCounts } from '../mcp/front-counts.js';
@@ -28,6 +29,8 @@ import { SteadyClock } from './steady-clock.js';
 const SECRET_BYTES = 32;
 const SESSION_ID_BYTES = 18;
 const SWEEP_MS = 500;
+/** Of messages that wait for room, over all streams. */
+const WAITING_CHARACTERS_MAX = 64 * 1024 * 1024;
 /** How long servers may take to hear that their sessions are over. */
 const STOP_MS_MAX = 1500;
 /** Of what a server writes for people. */
@@ -54,6 +57,8 @@ const streams = new BrokerStreams({ setup, link, now: clock.now, counts });
 const front = new Front({
   streams,
   counts,
+  backlog: new Backlog({ waitMs: config.mcpWaitMs, charactersMax: WAITING_CHARACTERS_MAX, counts }),
+  paths: mounts.map(({ path }) => path),
   ids: new EventIds(randomBytes(SECRET_BYTES)),
   connect,
   connectStateless: (mount) => {
@@ -63,7 +68,7 @@ const front = new Front({
   endReader: (reader) => send(setup.edges[reader % EDGES_MAX] as MessagePort, { kind: 'end', reader }),
   sessionsMax: config.mcpSessionsMax,
   callsMax: config.mcpCallsMax,
-  sessionTtlMs: config.mcpSessionTtlMs,
+  sessionTtlMs: { streamable: config.mcpSessionTtlMs, sse: config.mcpTtlMs },
   newSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
   failed: noteFailed,
   now: clock.now,
@@ -107,7 +112,7 @@ function connect(mount: number, session: () => Session): Upstream {
     renewed: () => {
       counts.add(FrontCount.renewals, 1);
       log.info({ path: pathOf(session()), session: session().label }, 'session taken up anew');
-      session().forgetAnswers();
+      session().serverRequests.forget();
     },
   };
   if (target.kind === 'http') return new HttpUpstream({ ...shared, target: targets[mount] as HttpTarget });

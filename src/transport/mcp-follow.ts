@@ -64,7 +64,7 @@ function enter(exchange: Exchange, entering: Entering): boolean {
   const { stream, at, session } = entering;
   const { edge } = exchange;
   const afterSeq = startOf(exchange, entering);
-  if (afterSeq === null && entering.calls.length > 0) {
+  if (afterSeq === null && entering.notices === null) {
     sendLost(exchange, entering);
     return false;
   }
@@ -82,8 +82,8 @@ function enter(exchange: Exchange, entering: Entering): boolean {
     sink.attach(subscription);
     edge.sessions.opened(subscription, exchange);
     edge.mcp?.opened(entering.reader, subscription);
-    const notices = afterSeq === null ? entering.notices : [];
-    edge.broker.start(subscription, sink.write(firstFrames(edge, entering, cursor, notices)));
+    const missed = afterSeq === null;
+    edge.broker.start(subscription, sink.write(firstFrames(edge, entering, { cursor, missed })));
     // A quick answer is whole by now, and its end goes out with it.
     if (at.closed && subscription.state === 'ready' && subscription.cursor === at.committed) {
       edge.broker.unsubscribe(subscription);
@@ -113,17 +113,17 @@ function startOf(exchange: Exchange, { afterSeq: seq, isNew, at }: Entering): nu
 
 /**
  * The head of an answer is not enough: clients wait for the first bytes. Whoever knows ids without a message gets a new
- * one on each connection; the others a comment.
+ * one on each connection, and a new client of HTTP+SSE its endpoint; the others a comment.
  */
 function firstFrames(
   edge: EdgeServices,
-  { prefix, primes }: ReaderOf,
-  cursor: number,
-  notices: readonly string[],
+  { prefix, primes, endpoint, notices }: Entering,
+  { cursor, missed }: { cursor: number; missed: boolean },
 ): string {
   if (prefix === null) return ':\n\n';
   const position = (): string => eventId(prefix, cursor, mark(edge));
-  const told = notices.map((notice) => messageFrame(position(), notice)).join('');
+  if (endpoint !== null) return endpointFrame(position(), retryMs(edge), endpoint);
+  const told = (missed ? (notices ?? []) : []).map((notice) => messageFrame(position(), notice)).join('');
   return (primes ? primingFrame(position(), retryMs(edge)) : ':\n\n') + told;
 }
 
@@ -154,6 +154,11 @@ function lostFrames({ prefix, calls }: Pick<ReaderOf, 'prefix' | 'calls'>): stri
 /** An id without a message, and when to come back. */
 function primingFrame(id: string, ms: number): string {
   return `id: ${id}\nretry: ${ms}\ndata: \n\n`;
+}
+
+/** As MCP 2024-11-05 has it; the rest is for clients that come back. */
+function endpointFrame(id: string, ms: number, endpoint: string): string {
+  return `id: ${id}\nretry: ${ms}\nevent: endpoint\ndata: ${endpoint}\n\n`;
 }
 
 function messageFrame(id: string | null, message: string): string {

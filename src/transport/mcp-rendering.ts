@@ -1,5 +1,6 @@
 /**
- * Frames of a stream as clients of MCP are given them: another id, and the type that MCP writes out (contract 12.3).
+ * Frames of a stream as clients of MCP are given them: another id, and the type that MCP writes out (contract 12.3). One
+ * that has a type keeps it.
  */
 
 import type { Rendered, Rendering } from '../broker/rendering.js';
@@ -7,8 +8,10 @@ import { endOfFrame } from '../core/frame-scan.js';
 
 const LF = 0x0a;
 const DOT = 0x2e;
-const EVENT_LINE = Buffer.from('\nevent: message');
-const ONLY_EVENT_LINE = Buffer.from('event: message');
+const EVENT_LINE = Buffer.from('event: message\n');
+/** What the first line of a frame after its id begins with where it has a type; `data` else. */
+const E = 0x65;
+const NOTHING = new Uint8Array();
 const WITHOUT_IDS: Rendering = { key: 'mcp', filters: false, render: renderWithoutIds };
 
 /** @param prefix of the ids of this stream, see event-id.ts; null: it has none. */
@@ -22,13 +25,12 @@ export function mcpRendering(prefix: string | null): Rendering {
 function render(frames: Uint8Array, idStart: Uint8Array): Rendered {
   const parts: Uint8Array[] = [];
   let count = 0;
-  for (let at = 0; at < frames.length; ) {
+  for (let at = 0; at < frames.length; count++) {
     const dot = frames.indexOf(DOT, at);
-    const lineEnd = frames.indexOf(LF, dot);
+    const rest = frames.indexOf(LF, dot) + 1;
     const end = endOfFrame(frames, at);
-    parts.push(idStart, frames.subarray(dot, lineEnd), EVENT_LINE, frames.subarray(lineEnd, end));
+    parts.push(idStart, frames.subarray(dot, rest), eventLine(frames, rest), frames.subarray(rest, end));
     at = end;
-    count++;
   }
   return { frames: Buffer.concat(parts), count };
 }
@@ -38,9 +40,14 @@ function renderWithoutIds(frames: Uint8Array): Rendered {
   const parts: Uint8Array[] = [];
   let count = 0;
   for (let at = 0; at < frames.length; count++) {
+    const rest = frames.indexOf(LF, at) + 1;
     const end = endOfFrame(frames, at);
-    parts.push(ONLY_EVENT_LINE, frames.subarray(frames.indexOf(LF, at), end));
+    parts.push(eventLine(frames, rest), frames.subarray(rest, end));
     at = end;
   }
   return { frames: Buffer.concat(parts), count };
+}
+
+function eventLine(frames: Uint8Array, rest: number): Uint8Array {
+  return frames[rest] === E ? NOTHING : EVENT_LINE;
 }

@@ -40,6 +40,8 @@ const NOT_FORWARDED: ReadonlySet<string> = new Set([
 
 /** What else there may be in a header does not come through the library as it was sent. */
 const ASCII = /^[\t\x20-\x7e]*$/;
+/** Other parameters are the client's own business. */
+const SESSION_QUERY = /(?:^|&)sessionId=([\w-]+)(?:&|$)/;
 const TOKEN = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 
 /** The name by which a right to an MCP server is given: `mcp:files` for `/files`. */
@@ -62,8 +64,10 @@ export function handleMcp(exchange: Exchange, req: RequestView, mount: number): 
     throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
   }
   const method = req.getMethod().toUpperCase() as ClientRequest['method'];
-  checkMedia(method, req);
-  const asked = { ...readHeaders(exchange, req), method, mount };
+  const headers = readHeaders(exchange, req);
+  const sse = headers.session === '' ? readSse(method, req) : null;
+  checkMedia(method, req, sse !== null);
+  const asked = { ...headers, session: sse ?? headers.session, isSse: sse !== null, method, mount };
   exchange.watch();
   if (method !== 'POST') return answer(exchange, { ...asked, body: null });
   if (Number(req.getHeader('content-length')) > edge.config.bodyBytesMax) throw bodyTooLarge(exchange);
@@ -90,15 +94,26 @@ async function answer(exchange: Exchange, asked: Omit<ClientRequest, 'reader'>):
   }
 }
 
+/**
+ * A GET without a session is how a client of HTTP+SSE opens one (MCP 2025-11-25, Transports, "Backwards Compatibility"),
+ * for Streamable HTTP has none such here; and its POSTs go where the endpoint's query says.
+ * @returns the session, empty for a GET; null: it is a request of Streamable HTTP.
+ */
+function readSse(method: ClientRequest['method'], req: RequestView): string | null {
+  if (method === 'GET') return '';
+  return method === 'POST' ? (SESSION_QUERY.exec(req.getQuery() ?? '')?.[1] ?? null) : null;
+}
+
 /** @throws {RequestError} `not_acceptable`, `unsupported_type` */
-function checkMedia(method: ClientRequest['method'], req: RequestView): void {
+function checkMedia(method: ClientRequest['method'], req: RequestView, isSse: boolean): void {
   const accept = req.getHeader('accept');
   const takes = (type: string): boolean => negotiate(accept, [type]) !== null;
   if (method === 'GET' && !(accept !== '' && takes(EVENT_STREAM))) {
     throw new RequestError('not_acceptable', `available: ${EVENT_STREAM}`);
   }
   if (method !== 'POST') return;
-  if (!takes(EVENT_STREAM) || !takes(JSON_TYPE)) {
+  // An answer to a POST of HTTP+SSE has no body.
+  if (!isSse && (!takes(EVENT_STREAM) || !takes(JSON_TYPE))) {
     throw new RequestError('not_acceptable', `accept both ${JSON_TYPE} and ${EVENT_STREAM}`);
   }
   const type = req.getHeader('content-type').split(';', 1)[0]?.trim().toLowerCase();

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { range } from '../support/cursor.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { progressText, resultText } from './counting-tool.js';
-import { type Front, launchFront } from './front.js';
+import { type Front, launchFront, startFront } from './front.js';
 import { PEERS_MISSING, type Peer, peerFile, startPeer } from './peers.js';
-import { connectSdkClient, connectStdioClient, type SdkClient } from './sdk-clients.js';
+import { connectSdkClient, connectSdkSseClient, connectStdioClient, type SdkClient } from './sdk-clients.js';
 
 type Connect = (url: string) => Promise<SdkClient>;
 
@@ -27,6 +27,19 @@ const CLIENTS: Readonly<Record<string, Connect>> = {
     ]),
 };
 
+const SSE_CLIENTS: Readonly<Record<string, Connect>> = {
+  'a client of the SDK, version 1,': (url) => connectSdkSseClient(1, url),
+  'a client of the SDK, version 2,': (url) => connectSdkSseClient(2, url),
+  'mcp-remote': (url) =>
+    connectStdioClient([
+      process.execPath,
+      peerFile('mcpRemote'),
+      url,
+      '--allow-http',
+      '--transport',
+      'sse-only',
+    ]),
+};
 const LONG = { name: 'trigger-long-running-operation', steps: 8 };
 
 describe('servers and clients as they are published, and the front between them', {
@@ -73,6 +86,44 @@ describe('servers and clients as they are published, and the front between them'
     (message: string): void => {
       if (steps.includes(Number(message.split(' ').at(-1)))) proxy.cutAll();
     };
+
+  it('12.6 (4) server-everything starts again under a client, which notices nothing, although it is answered 400', async (context) => {
+    const first = await startPeer([peerFile('everything'), 'streamableHttp']);
+    context.after(() => first.stop());
+    const { urlOf } = await startFront(context, { '/mcp': first.url });
+    const client = await connectSdkClient(1, urlOf('/mcp'));
+    context.after(() => client.close());
+    const tools = await client.listTools();
+    await first.stop();
+    const second = await startPeer(
+      [peerFile('everything'), 'streamableHttp'],
+      Number(new URL(first.url).port),
+    );
+    context.after(() => second.stop());
+    assert.deepEqual(await client.listTools(), tools);
+  });
+
+  for (const [who, connectTo] of Object.entries(SSE_CLIENTS)) {
+    it(`12.10 ${who} over HTTP+SSE uses server-everything, and goes on after a cut`, async (context) => {
+      const { client, proxy } = await connect(context, connectTo, '/everything');
+      const call = () => client.callTool('get-sum', { a: 2, b: 40 });
+      assert.match((await call()).text, /42/);
+      let isCut = false;
+      const long = client.callTool(
+        LONG.name,
+        { duration: 60, steps: 300 },
+        {
+          onProgress: () => {
+            if (!isCut) proxy.cutAll();
+            isCut = true;
+          },
+        },
+      );
+      // `mcp-remote` notices the break itself, and says so in its own words.
+      await assert.rejects(long, (error: Error) => !/timed out/i.test(error.message));
+      assert.match((await call()).text, /42/);
+    });
+  }
 
   for (const [who, connectTo] of Object.entries(CLIENTS)) {
     it(`${who} gets all of a long call of server-everything over cuts`, async (context) => {

@@ -1,5 +1,10 @@
-import { Client as Client2, StreamableHTTPClientTransport as Transport2 } from '@modelcontextprotocol/client';
+import {
+  Client as Client2,
+  SSEClientTransport as Sse2,
+  StreamableHTTPClientTransport as Transport2,
+} from '@modelcontextprotocol/client';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport as Sse1 } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as Transport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { SdkVersion } from './sdk-server.js';
@@ -40,6 +45,19 @@ export async function connectSdkClient(version: SdkVersion, url: string): Promis
   }
   const client = new Client2(info);
   await client.connect(new Transport2(new URL(url), options));
+  return wrap(client, (call, request) => client.callTool(call, request));
+}
+
+/** The same over HTTP+SSE. */
+export async function connectSdkSseClient(version: SdkVersion, url: string): Promise<SdkClient> {
+  const info = { name: `client of version ${version}`, version: '1.0.0' };
+  if (version === 1) {
+    const client = new Client1(info);
+    await client.connect(new Sse1(new URL(url)));
+    return wrap(client, (call, request) => client.callTool(call, undefined, request));
+  }
+  const client = new Client2(info);
+  await client.connect(new Sse2(new URL(url)));
   return wrap(client, (call, request) => client.callTool(call, request));
 }
 
