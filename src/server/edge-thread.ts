@@ -10,6 +10,11 @@ import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
 
 /** Nobody waits longer for an edge whose loop is busy. */
 const REPORT_MS_MAX = 1000;
+/**
+ * What an edge makes and drops within a turn fits into a third of this, which is in use at a time. V8's own limit is four
+ * times as much, and an edge would fill it before it looks what of it is garbage.
+ */
+const YOUNG_GENERATION_MB_MAX = 12;
 
 export class EdgeThread {
   /** Resolves when the thread dies or cannot go on. */
@@ -32,6 +37,7 @@ export class EdgeThread {
       workerData: setup,
       transferList: setup.mcp === null ? [] : [setup.mcp],
       name: `edge-${setup.edge}`,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB_MAX },
     });
     this.#worker.on('message', (message: EdgeMessage) => this.#received(message));
     this.#worker.on('error', (error) => this.#fail(error));

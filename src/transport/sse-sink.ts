@@ -24,8 +24,6 @@ function corkedWrite(): void {
 }
 
 export class SseSink implements Sink {
-  /** Nobody answers a comment. */
-  readonly beats = 'quiet';
   readonly #res: HttpResponse;
   readonly #edge: EdgeServices;
   #subscription: Subscription | null = null;
@@ -40,7 +38,13 @@ export class SseSink implements Sink {
     this.#res = res;
     this.#edge = edge;
     edge.counters.add(Counter.connectionsInUse, 1);
-    res.onAborted(() => this.#closed());
+    // Bound, which takes half of what a closure and its context do.
+    res.onAborted(this.#closed.bind(this));
+  }
+
+  /** Nobody answers a comment. */
+  get beats(): 'quiet' {
+    return 'quiet';
   }
 
   /** False once the peer is gone. */
