@@ -46,7 +46,7 @@ export class EdgeThread {
     });
   }
 
-  /** @throws an error with the code EADDRINUSE when the edge cannot have the port. */
+  /** Listens there and nowhere else. @throws an error with the code EADDRINUSE when the edge cannot have the port. */
   async listen(port: number): Promise<void> {
     const listening = this.#next('listening');
     const refused = this.#next('listenFailed');

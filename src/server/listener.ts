@@ -32,8 +32,9 @@ export class Listener {
     this.#app = this.#createApp();
   }
 
-  /** @returns whether the port could be had. */
+  /** Listens there and nowhere else. @returns whether the port could be had. */
   listen(port: number): boolean {
+    if (this.#socket !== null) uWS.us_listen_socket_close(this.#socket);
     this.#port = port;
     this.#socket = this.#listenWith(this.#app);
     return this.#socket !== null;

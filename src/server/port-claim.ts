@@ -17,19 +17,35 @@ export interface PortClaim {
   release(): void;
 }
 
-/** Each time another broker was given the same free port at the same moment. */
+/** Each time another program was given the same free port. */
 const ATTEMPTS_MAX = 100;
 
 /**
- * Claims `port`, or for 0 one that is free now: a port that is left to the system is not shared between edges.
+ * Claims `port`; with 0 it only finds out whether the address can be listened on: see `listenOnFreePort`.
  * @throws the system's error, such as EADDRINUSE or EADDRNOTAVAIL.
  */
 export async function claimPort(host: string, port: number): Promise<PortClaim> {
   if (port !== 0) return claimThis(host, port);
+  await tryPort(host, 0);
+  return { port, release: () => undefined };
+}
+
+/**
+ * Claims a port that is free now and gives it to `listen`, for the library shares no port that is left to the system.
+ * Until all edges listen the system may give it to another program: then it is another port.
+ */
+export async function listenOnFreePort(
+  host: string,
+  listen: (port: number) => Promise<void>,
+): Promise<PortClaim> {
   for (let attempt = 1; ; attempt++) {
+    let claim: PortClaim | null = null;
     try {
-      return await claimThis(host, await tryPort(host, 0));
+      claim = await claimThis(host, await tryPort(host, 0));
+      await listen(claim.port);
+      return claim;
     } catch (error) {
+      claim?.release();
       if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || attempt === ATTEMPTS_MAX) throw error;
     }
   }

@@ -24,7 +24,7 @@ import { EdgeThread } from './edge-thread.js';
 import { KeySource } from './key-source.js';
 import type { LogBacking } from './log-backing.js';
 import { McpThread } from './mcp-thread.js';
-import { claimPort } from './port-claim.js';
+import { claimPort, listenOnFreePort } from './port-claim.js';
 import { ReplicatedBroker } from './replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import type { AskEdges } from './stream-reports.js';
@@ -162,12 +162,8 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
       const keys = keySource?.keys ?? null;
       threads.push(new EdgeThread({ ...shared, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
     }
-    if (config.port === 0) {
-      // While a log was loaded, a port that was free may have been given to another program.
-      claim.release();
-      claim = await claimPort(config.host, 0);
-    }
-    await Promise.all(threads.map((thread) => thread.listen(claim.port)));
+    if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(threads, port));
+    else await listen(threads, config.port);
   } catch (error) {
     await stop();
     throw error;
@@ -189,4 +185,10 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
       await stop();
     },
   };
+}
+
+/** Waits for every edge, so that none is in the midst of it when they are told to listen elsewhere. */
+async function listen(edges: readonly EdgeThread[], port: number): Promise<void> {
+  const outcomes = await Promise.allSettled(edges.map((edge) => edge.listen(port)));
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }

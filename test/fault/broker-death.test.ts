@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { BrokerProcess } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { GapChecker } from '../support/gap-checker.js';
@@ -9,6 +10,9 @@ import { freshStream, publish, publishLines } from '../support/gapless-client.js
 import { HttpConnection } from '../support/http.js';
 import { Publisher } from '../support/publisher.js';
 import { Reader } from '../support/reader.js';
+
+/** Takes the first ports that the broker has found to be free. */
+const PORT_THIEF = fileURLToPath(new URL('../support/port-thief.js', import.meta.url));
 
 describe('the broker is killed', () => {
   let broker: BrokerProcess | undefined;
@@ -58,6 +62,16 @@ describe('the broker is killed', () => {
     await publishLines(connection, freshStream('unharmed'), ['two']);
     connection.destroy();
   });
+
+  for (const threads of ['1', '3']) {
+    it(`a free port that another program takes before it listens is not missed, with --threads ${threads}`, async () => {
+      broker = await BrokerProcess.launch({
+        flags: ['--threads', threads],
+        nodeFlags: ['--import', PORT_THIEF],
+      });
+      await publish(broker.port, freshStream('free-port'), 'one');
+    });
+  }
 
   it('of brokers that are started on one port at once only one comes up, and the others say that it is in use', async (context) => {
     const port = String(await portThatNobodyIsGiven());
