@@ -6,7 +6,11 @@
  */
 
 import { createHash } from 'node:crypto';
-import { type CryptoKey, decodeProtectedHeader, errors, importJWK, type JWTPayload, jwtVerify } from 'jose';
+import type { CryptoKey, JWTPayload } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import * as errors from 'jose/errors';
+import { jwtVerify } from 'jose/jwt/verify';
+import { importJWK } from 'jose/key/import';
 import { readGrant } from '../core/grant.js';
 import type { Algorithm, TokenKey } from './key-material.js';
 import type { Principal } from './principal.js';

@@ -19,13 +19,13 @@ import { checkCertificate } from './certificate.js';
 import { Coordinator } from './coordinator.js';
 import { createBuffers } from './create-buffers.js';
 import { createDirectory } from './create-directory.js';
-import { Durability } from './durability.js';
+import type { Durability, DurabilityOptions } from './durability.js';
 import { EdgeThread } from './edge-thread.js';
 import { KeySource } from './key-source.js';
 import type { LogBacking } from './log-backing.js';
 import { McpThread } from './mcp-thread.js';
 import { claimPort, listenOnFreePort } from './port-claim.js';
-import { ReplicatedBroker } from './replicated-broker.js';
+import type { ReplicatedBroker, ReplicatedOptions } from './replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import type { AskEdges } from './stream-reports.js';
 import { tallyDrain } from './tally-drain.js';
@@ -67,7 +67,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const embedded =
     config.dataDir === null
       ? null
-      : await Durability.open(config.dataDir, {
+      : await openDurability(config.dataDir, {
           config,
           rings,
           buffers: buffers.rings,
@@ -78,7 +78,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const shared =
     config.log.length === 0
       ? null
-      : await ReplicatedBroker.open({
+      : await openReplicated({
           config,
           rings,
           wakes,
@@ -191,4 +191,15 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
 async function listen(edges: readonly EdgeThread[], port: number): Promise<void> {
   const outcomes = await Promise.allSettled(edges.map((edge) => edge.listen(port)));
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+}
+
+/** What keeps a log is loaded where there is one: its libraries are a good part of what a start costs. */
+async function openDurability(directory: string, options: DurabilityOptions): Promise<Durability> {
+  const { Durability } = await import('./durability.js');
+  return Durability.open(directory, options);
+}
+
+async function openReplicated(options: ReplicatedOptions): Promise<ReplicatedBroker> {
+  const { ReplicatedBroker } = await import('./replicated-broker.js');
+  return ReplicatedBroker.open(options);
 }

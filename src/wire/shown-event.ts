@@ -1,4 +1,4 @@
-import { Packr } from 'msgpackr';
+import { Packr } from 'msgpackr/pack';
 import { formatCursor } from '../core/cursor.js';
 import type { ParsedEvent } from '../core/sse-parse.js';
 
