@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BrokerProcess } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
+import { freePort } from '../support/free-port.js';
 import { GapChecker } from '../support/gap-checker.js';
 import { freshStream, publish, publishLines } from '../support/gapless-client.js';
 import { HttpConnection } from '../support/http.js';
@@ -66,7 +65,7 @@ describe('the broker is killed', () => {
   for (const threads of ['1', '3']) {
     it(`a free port that another program takes before it listens is not missed, with --threads ${threads}`, async () => {
       broker = await BrokerProcess.launch({
-        flags: ['--threads', threads],
+        flags: ['--port', '0', '--threads', threads],
         nodeFlags: ['--import', PORT_THIEF],
       });
       await publish(broker.port, freshStream('free-port'), 'one');
@@ -74,7 +73,7 @@ describe('the broker is killed', () => {
   }
 
   it('of brokers that are started on one port at once only one comes up, and the others say that it is in use', async (context) => {
-    const port = String(await portThatNobodyIsGiven());
+    const port = String(await freePort());
     const starts = await Promise.allSettled(range(1, 3).map(() => BrokerProcess.start('--port', port)));
     const started = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
     context.after(() => Promise.all(started.map((process) => process.kill())));
@@ -84,19 +83,3 @@ describe('the broker is killed', () => {
     }
   });
 });
-
-/** A free port below those that the system gives to who asks for any. */
-async function portThatNobodyIsGiven(): Promise<number> {
-  for (;;) {
-    const probe = createServer();
-    try {
-      probe.listen(20_000 + Math.floor(Math.random() * 10_000), '127.0.0.1');
-      await once(probe, 'listening');
-      return (probe.address() as AddressInfo).port;
-    } catch {
-      // Somebody has it: another.
-    } finally {
-      probe.close();
-    }
-  }
-}

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from '../support/deadline.js';
+import { freePort } from '../support/free-port.js';
 import { REPOSITORY_ROOT } from '../support/paths.js';
 
 /** Servers, clients and a suite that others wrote, as they are published: `npm ci --prefix test/mcp/peers`. */
@@ -61,15 +61,4 @@ export async function startPeer(words: readonly string[], at?: number): Promise<
     );
   });
   return { url, stop };
-}
-
-/** These programs cannot be told to take any port and to say which. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  assert.ok(typeof address === 'object' && address !== null);
-  return address.port;
 }

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { after, before, describe } from 'node:test';
 import { withDeadline } from './deadline.js';
+import { freePort } from './free-port.js';
 import { MAIN_FILE } from './paths.js';
 
 export interface LogLine {
@@ -34,7 +35,6 @@ export interface LaunchOptions {
 const ERROR_LEVEL = 50;
 /** Nothing is shed: how busy the machine is must not decide what a test sees. Tests of shedding say when. */
 const DEFAULT_FLAGS = {
-  '--port': '0',
   '--host': '127.0.0.1',
   '--drain-ms': '100',
   '--shed-replays-ms': '0',
@@ -101,7 +101,7 @@ export class BrokerProcess {
 
   /** Like `start`. Whatever the failure, no process is left behind. */
   static async launch(options: LaunchOptions): Promise<BrokerProcess> {
-    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags) });
+    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags, await freePort()) });
     const failed = broker.exited.then(({ code }) => {
       throw new Error(
         `the broker ended (${code}) before it listened: ${broker.stderr}${JSON.stringify(broker.log)}`,
@@ -119,7 +119,7 @@ export class BrokerProcess {
 
   /** Starts a broker that will not come up; resolves when it has ended, and fails if it listens. */
   static async launchInVain(options: LaunchOptions): Promise<{ exit: Exit; stderr: string }> {
-    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags) });
+    const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags, 0) });
     try {
       const listens = broker.#listening.then((port) => assert.fail(`it listens on port ${port}`));
       const exit = await withDeadline('the broker to end', Promise.race([broker.exited, listens]));
@@ -214,9 +214,9 @@ export class BrokerProcess {
   }
 }
 
-function withDefaults(flags: readonly string[]): string[] {
+function withDefaults(flags: readonly string[], port: number): string[] {
   const all = [...flags];
-  for (const [flag, value] of Object.entries(DEFAULT_FLAGS)) {
+  for (const [flag, value] of Object.entries({ '--port': String(port), ...DEFAULT_FLAGS })) {
     if (!flags.includes(flag)) all.push(flag, value);
   }
   return all;

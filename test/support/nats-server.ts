@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { withDeadline } from './deadline.js';
 import { makeDirectory, removeDirectory } from './durable-broker.js';
+import { freePort } from './free-port.js';
 
 const PROGRAM = 'nats-server';
 
@@ -130,14 +130,4 @@ export class NatsServer {
     child.kill(signal);
     await withDeadline('the NATS server to end', ended);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from './deadline.js';
+import { freePort } from './free-port.js';
 import { request } from './http.js';
 import { REPOSITORY_ROOT } from './paths.js';
 
@@ -97,13 +97,4 @@ export class PrometheusServer {
 export function promtoolCheck(...words: string[]): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync('promtool', ['check', ...words], { encoding: 'utf8' });
   return { status, output: `${stdout}${stderr}` };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
