@@ -11,9 +11,10 @@ import { REPOSITORY_ROOT } from './support/paths.js';
  */
 
 const BUILT_TESTS = fileURLToPath(new URL('.', import.meta.url));
-/** What measures the machine, fills it, or stops parts of it has it to itself; the rest mostly waits for answers. */
-const ALONE = ['contract/bench-smoke', 'fault', 'litmus'];
-const FILES_AT_A_TIME = 2;
+/** What loads the machine as far as it goes, and threads that are to race, have it to themselves. */
+const ALONE = ['contract/bench-smoke', 'litmus'];
+/** One more than the processors of the smallest machine: they wait for answers, deadlines and disks as well. */
+const FILES_AT_A_TIME = 3;
 /** Only hangs reach it; what a test waits for has deadlines of its own. Long runs set more. */
 const TEST_TIMEOUT_MS = Number(process.env.TEST_TIMEOUT_MS ?? 300_000);
 
