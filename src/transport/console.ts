@@ -41,7 +41,7 @@ export function showConsole(
 ): void {
   const path = req.getUrl().slice(PREFIX.length);
   if (path === '/') {
-    exchange.answer(308, { Location: '../console' }, (res) => res.endWithoutBody());
+    exchange.answer(308, { Location: '../console' }, (res) => res.end());
     return;
   }
   const asset = assets.get(path);

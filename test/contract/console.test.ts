@@ -123,6 +123,7 @@ describe('10 the console', () => {
     for (const path of paths) assertProblem(await request(broker.port, { path }), 404, 'not_found');
     const slash = await request(broker.port, { path: '/console/' });
     assert.deepEqual([slash.status, slash.header('location')], [308, '../console']);
+    assert.equal(slash.header('content-length'), '0', 'who reads it to its end waits for nothing more');
     const posted = await request(broker.port, { method: 'POST', path: '/console' });
     assertProblem(posted, 405, 'method_not_allowed');
     assert.equal(posted.header('allow'), 'GET, HEAD, OPTIONS');
