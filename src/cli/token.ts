@@ -1,15 +1,15 @@
 import type { Command } from './command.js';
 import { EXIT_USAGE } from './exit-code.js';
 import { refuse } from './terminal.js';
-import { explainToken } from './token-explain.js';
-import { makeApiKey, makeKeys } from './token-keys.js';
-import { makeToken } from './token-make.js';
 
-const ACTIONS: ReadonlyMap<string, (argv: readonly string[]) => Promise<number>> = new Map([
-  ['make', makeToken],
-  ['explain', explainToken],
-  ['keys', makeKeys],
-  ['api-key', makeApiKey],
+type Action = (argv: readonly string[]) => Promise<number>;
+
+/** Loaded when one is asked for: the other commands have no use for a library that signs, and a start does not wait for it. */
+const ACTIONS: ReadonlyMap<string, () => Promise<Action>> = new Map([
+  ['make', async () => (await import('./token-make.js')).makeToken],
+  ['explain', async () => (await import('./token-explain.js')).explainToken],
+  ['keys', async () => (await import('./token-keys.js')).makeKeys],
+  ['api-key', async () => (await import('./token-keys.js')).makeApiKey],
 ]);
 
 export const tokenCommand: Command = {
@@ -17,8 +17,8 @@ export const tokenCommand: Command = {
   summary: 'make and explain tokens and keys',
   usage,
   async run([action, ...rest]) {
-    const act = ACTIONS.get(action ?? '');
-    if (act !== undefined) return act(rest);
+    const load = ACTIONS.get(action ?? '');
+    if (load !== undefined) return (await load())(rest);
     const message = `expected one of ${[...ACTIONS.keys()].join(', ')}`;
     refuse([{ where: `token ${action ?? ''}`.trim(), message }], 'gapless token --help');
     return EXIT_USAGE;
