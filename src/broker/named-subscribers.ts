@@ -35,6 +35,15 @@ export interface NamedSubscriber {
   readonly lag: number | null;
 }
 
+/** What comes of what somebody asks for a subscriber, before it is written down. */
+export interface Judged {
+  readonly state: StreamState;
+  /** What is known of it from now on; null: nothing, as before. */
+  readonly acked: Cursor | null;
+  /** Whether that is other than it was; `joins`: it was not known. */
+  readonly change: 'joins' | 'moves' | 'none';
+}
+
 export class NamedSubscribers {
   readonly #options: NamedSubscribersOptions;
   readonly #byEpoch = new Map<string, Map<string, Cursor>>();
@@ -64,13 +73,10 @@ export class NamedSubscribers {
    * @throws {RequestError} `too_many_subscribers`
    */
   join(stream: string, subscriber: string, start: Start): { start: Start } | null {
-    const state = this.#options.streams.state(stream);
-    if (state === null) return null;
-    const before = this.#byEpoch.get(state.ref.epoch)?.get(subscriber) ?? null;
-    const joined = joinNamed(start, before, state.positions);
-    if (joined.acked !== null && before === null) this.#checkRoom(state.ref.epoch);
-    if (joined.acked !== null) this.#move(state, subscriber, joined.acked);
-    return { start: joined.start };
+    const judged = this.judgeJoin(stream, subscriber, start);
+    if (judged === null) return null;
+    this.#move(subscriber, judged);
+    return { start: judged.start };
   }
 
   /**
@@ -78,6 +84,29 @@ export class NamedSubscribers {
    * @throws {RequestError} `subscriber_not_found`, `ack_ahead`, or `resume_unavailable` for another epoch
    */
   acknowledge(stream: string, subscriber: string, cursor: Cursor): string | null {
+    const judged = this.judgeAcknowledgement(stream, subscriber, cursor);
+    if (judged === null) return null;
+    this.acknowledgementTaken();
+    this.#move(subscriber, judged);
+    return formatCursor(judged.acked.epoch, judged.acked.seq);
+  }
+
+  /** As `join`, but nothing moves yet. */
+  judgeJoin(stream: string, subscriber: string, start: Start): (Judged & { readonly start: Start }) | null {
+    const state = this.#options.streams.state(stream);
+    if (state === null) return null;
+    const before = this.#byEpoch.get(state.ref.epoch)?.get(subscriber) ?? null;
+    const joined = joinNamed(start, before, state.positions);
+    if (joined.acked !== null && before === null) this.#checkRoom(state.ref.epoch);
+    return { ...joined, state, change: changeOf(before, joined.acked) };
+  }
+
+  /** As `acknowledge`, but nothing moves yet. */
+  judgeAcknowledgement(
+    stream: string,
+    subscriber: string,
+    cursor: Cursor,
+  ): (Judged & { readonly acked: Cursor }) | null {
     const state = this.#options.streams.state(stream);
     if (state === null) return null;
     const { ref, positions } = state;
@@ -91,17 +120,23 @@ export class NamedSubscribers {
       const at = { epoch: ref.epoch, floor: lowestReadable(positions), head: positions.committed };
       throw refusal('epoch_changed', formatCursor(cursor.epoch, cursor.seq), at);
     }
+    return { state, acked: known.acked, change: changeOf(before, known.acked) };
+  }
+
+  acknowledgementTaken(): void {
     this.#acknowledgements++;
-    this.#move(state, subscriber, known.acked);
-    return formatCursor(known.acked.epoch, known.acked.seq);
+  }
+
+  /** Whether a stream has this one. */
+  has(epoch: string, subscriber: string): boolean {
+    return this.#byEpoch.get(epoch)?.has(subscriber) === true;
   }
 
   /** @returns whether there was one. */
   forget(stream: string, subscriber: string): boolean {
     const state = this.#options.streams.state(stream);
-    const known = state === null ? undefined : this.#byEpoch.get(state.ref.epoch);
-    if (state === null || known === undefined || !known.delete(subscriber)) return false;
-    this.#size--;
+    if (state === null || !this.has(state.ref.epoch, subscriber)) return false;
+    this.take(state.ref.epoch, subscriber, null);
     this.#options.journal.acknowledged(state.ref, subscriber, null);
     this.#hold(state);
     return true;
@@ -131,7 +166,28 @@ export class NamedSubscribers {
 
   /** Takes up what the durable log has. */
   restore(epoch: string, acked: ReadonlyMap<string, string>): void {
-    for (const [subscriber, text] of acked) this.#set(epoch, subscriber, parseCursor(text) as Cursor);
+    for (const [subscriber, text] of acked) this.take(epoch, subscriber, parseCursor(text) as Cursor);
+  }
+
+  /** Takes up what is known of one; null: it is forgotten. */
+  take(epoch: string, subscriber: string, cursor: Cursor | null): void {
+    let known = this.#byEpoch.get(epoch);
+    if (cursor === null) {
+      if (known?.delete(subscriber) === true) this.#size--;
+      return;
+    }
+    if (known === undefined) {
+      known = new Map();
+      this.#byEpoch.set(epoch, known);
+    }
+    if (!known.has(subscriber)) this.#size++;
+    known.set(subscriber, cursor);
+  }
+
+  /** The lowest seq that those of a stream hold, if it rejects rather than evicts; Infinity: nothing is held. */
+  heldSeq({ epoch, config }: StreamRef, floor: number): number {
+    if (config.overflow !== 'reject') return Number.POSITIVE_INFINITY;
+    return lowestHeld(this.#byEpoch.get(epoch)?.values() ?? [], { epoch, floor });
   }
 
   /** The stream is no more. */
@@ -141,12 +197,12 @@ export class NamedSubscribers {
     this.#held.delete(epoch);
   }
 
-  #move(state: StreamState, subscriber: string, to: Cursor): void {
+  #move(subscriber: string, { state, acked, change }: Judged): void {
     const { ref } = state;
+    if (acked === null || change === 'none') return;
     const before = this.#byEpoch.get(ref.epoch)?.get(subscriber);
-    if (before?.epoch === to.epoch && before.seq === to.seq) return;
-    this.#set(ref.epoch, subscriber, to);
-    this.#options.journal.acknowledged(ref, subscriber, formatCursor(to.epoch, to.seq));
+    this.take(ref.epoch, subscriber, acked);
+    this.#options.journal.acknowledged(ref, subscriber, formatCursor(acked.epoch, acked.seq));
     // Who was not the last of them has not moved what all of them hold.
     if (before === undefined || before.seq + 1 <= (this.#held.get(ref.epoch)?.seq ?? 0)) this.#hold(state);
   }
@@ -155,20 +211,10 @@ export class NamedSubscribers {
   #hold({ ref, positions }: StreamState): void {
     const { hold } = this.#options;
     if (hold === null || ref.config.overflow !== 'reject') return;
-    const seq = lowestHeld(this.#byEpoch.get(ref.epoch)?.values() ?? [], positions);
+    const seq = this.heldSeq(ref, positions.floor);
     if (seq === Number.POSITIVE_INFINITY) this.#held.delete(ref.epoch);
     else this.#held.set(ref.epoch, { name: ref.name, seq });
     hold(ref, seq);
-  }
-
-  #set(epoch: string, subscriber: string, cursor: Cursor): void {
-    let known = this.#byEpoch.get(epoch);
-    if (known === undefined) {
-      known = new Map();
-      this.#byEpoch.set(epoch, known);
-    }
-    if (!known.has(subscriber)) this.#size++;
-    known.set(subscriber, cursor);
   }
 
   #checkRoom(epoch: string): void {
@@ -178,4 +224,9 @@ export class NamedSubscribers {
     const limit = ofStream < STREAM_SUBSCRIBERS_MAX ? subscribersMax : STREAM_SUBSCRIBERS_MAX;
     throw new RequestError('too_many_subscribers', undefined, { limit });
   }
+}
+
+function changeOf(before: Cursor | null, after: Cursor | null): Judged['change'] {
+  if (before === null) return after === null ? 'none' : 'joins';
+  return after === null || (before.epoch === after.epoch && before.seq === after.seq) ? 'none' : 'moves';
 }

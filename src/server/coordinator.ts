@@ -11,6 +11,7 @@ import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
 import type { Replication } from './replication.js';
 import { type AskEdges, listStreams, readStream } from './stream-reports.js';
+import type { SubscriberWriter } from './subscriber-writer.js';
 
 type Answers = {
   [T in Topic]: (ask: Questions[T]['ask']) => Questions[T]['answer'] | Promise<Questions[T]['answer']>;
@@ -27,7 +28,13 @@ export interface CoordinatorParts {
   readonly unknownKey: () => Promise<void>;
   readonly replay: (ask: Questions['replay']['ask']) => Promise<Questions['replay']['answer']>;
   /** Has the last word on streams where the log is shared; null where this broker has it. */
-  readonly replication: (() => Replication) | null;
+  readonly shared: SharedLog | null;
+}
+
+/** Once it was read. */
+export interface SharedLog {
+  readonly replication: Replication;
+  readonly subscribers: SubscriberWriter;
 }
 
 /** How long is waited for a log that cannot commit before nobody knows what will come of it. */
@@ -38,7 +45,7 @@ export class Coordinator {
   readonly #activity: ActivityFeed;
 
   constructor(parts: CoordinatorParts) {
-    const { directory, named, journal, metrics, activity, replay, unknownKey, replication } = parts;
+    const { directory, named, journal, metrics, activity, replay, unknownKey, shared } = parts;
     this.#activity = activity;
     const settle = async (name: string): Promise<void> => {
       const settling = journal.settled(name);
@@ -83,7 +90,7 @@ export class Coordinator {
       replay,
       unknownKey,
       metrics: () => metrics.render(),
-      ...(replication === null ? {} : sharedAnswers(replication)),
+      ...(shared === null ? {} : sharedAnswers(shared)),
     };
   }
 
@@ -105,21 +112,19 @@ export class Coordinator {
 }
 
 /** What is asked of the log where it is shared. */
-function sharedAnswers(replication: () => Replication): Partial<Answers> {
-  // Their places would have to be known to all brokers.
-  const noNames = (): never => {
-    throw new RequestError('not_implemented', 'a shared log keeps no named subscribers');
-  };
+function sharedAnswers(shared: SharedLog): Partial<Answers> {
+  const wait = <T>(promise: Promise<T>): Promise<T> => within(COMMIT_MS_MAX, promise);
   return {
-    join: noNames,
-    acknowledge: noNames,
-    forget: noNames,
-    resolve: ({ name, create }) => within(COMMIT_MS_MAX, replication().resolve(name, create)),
-    put: ({ name, config }) => within(COMMIT_MS_MAX, replication().put(name, config)),
-    close: ({ name }) => within(COMMIT_MS_MAX, replication().close(name)),
-    remove: ({ name }) => within(COMMIT_MS_MAX, replication().remove(name)),
-    publish: ({ name, publish }) => replication().publish(name, publish),
-    refresh: ({ name }) => replication().refresh(name),
+    join: ({ name, subscriber, start }) => wait(shared.subscribers.join(name, subscriber, start)),
+    acknowledge: ({ name, subscriber, cursor }) =>
+      wait(shared.subscribers.acknowledge(name, subscriber, cursor)),
+    forget: ({ name, subscriber }) => wait(shared.subscribers.forget(name, subscriber)),
+    resolve: ({ name, create }) => wait(shared.replication.resolve(name, create)),
+    put: ({ name, config }) => wait(shared.replication.put(name, config)),
+    close: ({ name }) => wait(shared.replication.close(name)),
+    remove: ({ name }) => wait(shared.replication.remove(name)),
+    publish: ({ name, publish }) => shared.replication.publish(name, publish),
+    refresh: ({ name }) => shared.replication.refresh(name),
   };
 }
 

@@ -5,13 +5,15 @@
 
 import type { Logger } from '../log.js';
 import { LogError } from '../storage/event-log.js';
-import type { ReplicatedLog, StoredEntry } from '../storage/replicated-log.js';
+import type { ReplicatedLog, StoredEntry, StoredSubscriber } from '../storage/replicated-log.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
 
 export interface LogSyncOptions {
   readonly log: ReplicatedLog;
   readonly replica: Replica;
+  readonly subscribers: ReplicaSubscribers;
   readonly logger: Logger;
   /** Begins a stream anew, under another epoch, because the log has lost some of it. @throws {LogError} */
   readonly renew: (stream: ReplicaStream) => Promise<void>;
@@ -49,20 +51,22 @@ export class LogSync {
 
   /** Resolves when all was taken up that the log has. @throws {LogError} @throws {LogCorruption} */
   async begin(): Promise<void> {
-    const { log, replica, logger } = this.#options;
+    const { log, replica, subscribers, logger } = this.#options;
     this.end();
     const extent = await log.open();
+    const seenAt = Math.max(replica.lastAt, subscribers.lastAt);
     const isOther = this.#identity !== null && extent.identity !== this.#identity;
     const round: Round = {
       seen: new Set(),
       work: [],
-      hasLost: isOther || extent.lastAt < replica.lastAt,
+      hasLost: isOther || extent.lastAt < seenAt,
     };
     if (round.hasLost) {
-      logger.error({ lastAt: extent.lastAt, seenAt: replica.lastAt }, 'the log has lost entries');
+      logger.error({ lastAt: extent.lastAt, seenAt }, 'the log has lost entries');
       replica.forgetPositions();
     }
     this.#behind.clear();
+    subscribers.begin(round.hasLost);
     await this.#follow(round);
     for (const stream of replica.streams()) {
       if (round.seen.has(stream.name)) continue;
@@ -75,6 +79,7 @@ export class LogSync {
       await this.#options.renew(stream);
       this.#toRenew.delete(name);
     }
+    await subscribers.end();
   }
 
   end(): void {
@@ -92,14 +97,17 @@ export class LogSync {
     });
     // It may fail before it is waited for.
     upToDate.catch(() => undefined);
+    const attempt = (act: () => void): void => {
+      try {
+        act();
+      } catch (error) {
+        this.#options.failed(error as Error);
+      }
+    };
     this.#stop = await log.follow({
-      received: (stored) => {
-        try {
-          this.#received(stored, isUpToDate ? null : round);
-        } catch (error) {
-          this.#options.failed(error as Error);
-        }
-      },
+      received: (stored) => attempt(() => this.#received(stored, isUpToDate ? null : round)),
+      receivedSubscriber: (stored) =>
+        attempt(() => this.#receivedSubscriber(stored, isUpToDate ? null : round)),
       upToDate: () => {
         isUpToDate = true;
         settle?.resolve();
@@ -114,7 +122,8 @@ export class LogSync {
 
   /** @param round null: it is one of the new ones. */
   #received(stored: StoredEntry, round: Round | null): void {
-    const { replica, log, lost } = this.#options;
+    const { replica, subscribers, nowMs } = this.#options;
+    subscribers.followedAt = stored.at;
     round?.seen.add(stored.stream);
     const stream = replica.find(stored.stream);
     if (round?.hasLost === true && stream !== undefined && !isSame(stream, stored)) {
@@ -128,14 +137,28 @@ export class LogSync {
     // What lies before it since this broker looked last was not followed.
     if (round !== null && known !== undefined && known.tailAt < stored.at) this.#behind.set(stored.stream, 0);
     if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
-      const work = this.#catchUp(stored);
-      if (round !== null) round.work.push(work);
-      else work.catch((error: Error) => this.#catchUpFailed(error, lost));
+      this.#begin(this.#catchUp(stored), round);
     }
     const { state, atMs } = stored.entry;
-    if (round !== null && state === 'removed') {
-      if (atMs + TOMBSTONE_MS < this.#options.nowMs())
-        log.dropBelow(stored.stream, stored.at + 1).catch(() => undefined);
+    if (round !== null && state === 'removed' && atMs + TOMBSTONE_MS < nowMs()) this.#dropRemoved(stored);
+  }
+
+  #receivedSubscriber(stored: StoredSubscriber, round: Round | null): void {
+    const { subscribers } = this.#options;
+    const work = subscribers.received(stored);
+    if (work !== null) this.#begin(work, round);
+    subscribers.followedAt = stored.at;
+  }
+
+  #begin(work: Promise<void>, round: Round | null): void {
+    if (round !== null) round.work.push(work);
+    else work.catch((error: Error) => this.#catchUpFailed(error));
+  }
+
+  #dropRemoved({ stream, at }: StoredEntry): void {
+    const { log } = this.#options;
+    for (const dropping of [log.dropBelow(stream, at + 1), log.subscribers.dropBelow(stream, null, at)]) {
+      dropping.catch(() => undefined);
     }
   }
 
@@ -146,9 +169,10 @@ export class LogSync {
     if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
   }
 
-  #catchUpFailed(error: Error, lost: (reason: string) => void): void {
+  #catchUpFailed(error: Error): void {
+    const { lost, failed } = this.#options;
     if (error instanceof LogError) lost(error.message);
-    else this.#options.failed(error);
+    else failed(error);
   }
 }
 

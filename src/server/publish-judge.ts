@@ -17,6 +17,7 @@ import {
 import type { BookClaim } from '../core/producer-book.js';
 import { RequestError } from '../errors.js';
 import type { EntryClaim } from '../storage/log-entry.js';
+import { heldRefusal } from '../transport/append-refusal.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { Waiting } from './waiting-publish.js';
 
@@ -41,7 +42,7 @@ type Verdict = 'accept' | 'answered' | 'later' | 'newest';
 export function judgeGroup(
   publishes: readonly Waiting[],
   stream: ReplicaStream,
-  { bytesMax }: { bytesMax: number },
+  { bytesMax, isHeld }: { bytesMax: number; isHeld: boolean },
 ): JudgedGroup {
   const accepted: Waiting[] = [];
   const refused: Waiting[] = [];
@@ -55,7 +56,8 @@ export function judgeGroup(
     const { parts, claim } = publish;
     const size = parts.bytes.length + 4 * parts.ends.length;
     if (accepted.length === PUBLISHES_MAX || (bytes > 0 && bytes + size > GROUP_BYTES_MAX)) break;
-    const verdict = size > bytesMax ? tooLarge(publish, bytesMax) : judge(publish, stream, { head, claimed });
+    const verdict =
+      size > bytesMax ? tooLarge(publish, bytesMax) : judge(publish, stream, { head, claimed, isHeld });
     if (verdict === 'newest') needsNewest = publish;
     if (verdict === 'newest' || verdict === 'later') break;
     if (verdict === 'answered') {
@@ -78,7 +80,7 @@ export function judgeGroup(
 function judge(
   publish: Waiting,
   stream: ReplicaStream,
-  so: { readonly head: number; readonly claimed: ReadonlySet<string> },
+  so: { readonly head: number; readonly claimed: ReadonlySet<string>; readonly isHeld: boolean },
 ): Verdict {
   // Its timer has answered it.
   if (publish.isSettled) return 'answered';
@@ -102,6 +104,7 @@ function judge(
       new RequestError('head_mismatch', undefined, { head }, { 'Gapless-Cursor': head }),
     );
   }
+  if (so.isHeld) return refuse(publish, heldRefusal());
   if (claim !== null && stream.book?.hasRoomFor(claim, so.claimed.size) === false) {
     return refuse(publish, new RequestError('too_many_producers'));
   }

@@ -13,15 +13,21 @@ import type { LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
 import { findFirst, findLastBefore, startOfEntry } from './entry-search.js';
 import type { Replica } from './replica.js';
+import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaStream } from './replica-stream.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Change } from './replica-writer.js';
 import type { Replication } from './replication.js';
 import { StreamGone } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
 
 export interface RetentionOptions {
   readonly log: ReplicatedLog;
   readonly replica: Replica;
   readonly replication: Replication;
+  readonly subscribers: ReplicaSubscribers;
+  readonly held: ReplicaHeld;
+  readonly names: WriteNames;
   readonly rings: Rings;
   readonly logger: Logger;
   readonly nowMs: () => number;
@@ -41,23 +47,31 @@ export class ReplicaRetention {
     this.#options = options;
   }
 
-  /** A stream has more events than before: what they have to give way to goes soon. */
+  /**
+   * A stream has more events than before: what they have to give way to goes soon. Where named subscribers hold them, it
+   * would move by an event at a time; that is left to the next sweep.
+   */
   grown(stream: ReplicaStream): void {
-    const nowMs = this.#options.nowMs();
-    if (!isOverdue(stream.entry, nowMs) || !this.#options.replication.isOwn(stream.entry)) return;
+    const { names, nowMs: now } = this.#options;
+    const nowMs = now();
+    if (stream.entry.config.overflow === 'reject' || !names.isOwn(stream.entry)) return;
+    if (!isOverdue(stream.entry, nowMs, Number.POSITIVE_INFINITY)) return;
     this.#begin(stream, 'retention', nowMs);
   }
 
   /** Call it each second. */
   sweep(): void {
-    const nowMs = this.#options.nowMs();
-    for (const stream of this.#options.replica.streams()) {
-      const due = isOverdue(stream.entry, nowMs) ? 'retention' : this.#ttlDue(stream, nowMs);
+    const { replica, held, names, nowMs: now } = this.#options;
+    const nowMs = now();
+    for (const stream of replica.streams()) {
+      const due = isOverdue(stream.entry, nowMs, held.seq(stream))
+        ? 'retention'
+        : this.#ttlDue(stream, nowMs);
       if (due === null) {
         stream.dueSweeps = 0;
         continue;
       }
-      const isOwn = this.#options.replication.isOwn(stream.entry) || due === 'touch';
+      const isOwn = names.isOwn(stream.entry) || due === 'touch';
       if (isOwn || ++stream.dueSweeps > OTHERS_SWEEPS) this.#begin(stream, due, nowMs);
     }
   }
@@ -94,38 +108,49 @@ export class ReplicaRetention {
   }
 
   async #trim(stream: ReplicaStream, nowMs: number): Promise<void> {
-    const { log, replica } = this.#options;
+    const { log, replica, subscribers, held } = this.#options;
     const found = await this.#findFloor(stream, nowMs);
     if (found === null) return;
     if (stream.entry.claimsAfter !== null) (await replica.bookOf(stream)).forget(nowMs);
     await this.#change(stream, (entry) => {
       if (found.floor <= entry.floor || found.floor > entry.head + 1) return null;
+      // Who joined and is not known here may hold what would go: the next sweep knows.
+      if (!subscribers.knowsUpTo(entry.joinedAt) || found.floor > Math.max(held.seq(stream), found.byAge))
+        return null;
       const claimsAfter = stream.book === null ? entry.claimsAfter : stream.book.oldestAfter();
-      return { ...entry, ...found, claimsAfter };
+      return { ...entry, ...found.at, claimsAfter };
     });
     const { floorAt, claimsAfter } = stream.entry;
     await log.dropBelow(stream.name, Math.min(floorAt, claimsAfter === null ? floorAt : claimsAfter + 1));
   }
 
-  async #findFloor(stream: ReplicaStream, nowMs: number): Promise<Floor | null> {
-    const { log } = this.#options;
+  /** Null: it stays where it is, or is not there any more. `byAge`: what goes for its age, whoever holds it. */
+  async #findFloor(
+    stream: ReplicaStream,
+    nowMs: number,
+  ): Promise<{ floor: number; byAge: number; at: Floor } | null> {
+    const { log, held } = this.#options;
     const { entry, at } = stream;
     const { retention } = entry.config;
-    let floor = entry.floor + mustGo(entry.head - entry.floor + 1, retention.events);
+    let bySize = entry.floor + mustGo(entry.head - entry.floor + 1, retention.events);
+    let byAge = entry.floor;
     if (mustGo(entry.bytes - entry.floorBytes, retention.bytes) > 0) {
       const goTo = entry.bytes - retention.bytes;
       const stays = await findLastBefore(log, stream, ({ bytes }) => bytes > goTo);
-      if (stays !== null) floor = Math.max(floor, startOfEntry(stays).afterSeq + 1);
+      if (stays !== null) bySize = Math.max(bySize, startOfEntry(stays).afterSeq + 1);
     }
     if (mustGo(nowMs - entry.floorAtMs, retention.ageMs) > 0) {
       const stays = await findFirst(log, stream, ({ atMs }) => atMs > nowMs - retention.ageMs);
-      floor = Math.max(floor, stays === null ? entry.head + 1 : startOfEntry(stays).afterSeq + 1);
+      byAge = stays === null ? entry.head + 1 : startOfEntry(stays).afterSeq + 1;
     }
-    if (floor > entry.head) return { floor, floorAt: at, floorBytes: entry.bytes, floorAtMs: nowMs };
+    const floor = Math.max(entry.floor, byAge, Math.min(bySize, held.seq(stream)));
+    if (floor > entry.head) {
+      return { floor, byAge, at: { floor, floorAt: at, floorBytes: entry.bytes, floorAtMs: nowMs } };
+    }
     const first = await findLastBefore(log, stream, ({ afterSeq }) => afterSeq >= floor);
     if (first === null) return null;
     const { bytes, atMs } = startOfEntry(first);
-    return { floor, floorAt: first.at, floorBytes: bytes, floorAtMs: atMs };
+    return { floor, byAge, at: { floor, floorAt: first.at, floorBytes: bytes, floorAtMs: atMs } };
   }
 
   #change(stream: ReplicaStream, change: Change): Promise<void> {
@@ -139,13 +164,11 @@ export class ReplicaRetention {
   }
 }
 
-/** Whether a stream keeps more than twice what it has to. */
-function isOverdue(entry: LogEntry, nowMs: number): boolean {
+/** Whether a stream keeps more than twice what it has to, of what nobody holds. */
+function isOverdue(entry: LogEntry, nowMs: number, heldSeq: number): boolean {
   const { events, bytes, ageMs } = entry.config.retention;
   if (entry.floor > entry.head) return false;
-  return (
-    mustGo(entry.head - entry.floor + 1, events) > 0 ||
-    mustGo(entry.bytes - entry.floorBytes, bytes) > 0 ||
-    mustGo(nowMs - entry.floorAtMs, ageMs) > 0
-  );
+  const isTooMuch =
+    mustGo(entry.head - entry.floor + 1, events) > 0 || mustGo(entry.bytes - entry.floorBytes, bytes) > 0;
+  return (isTooMuch && entry.floor < heldSeq) || mustGo(nowMs - entry.floorAtMs, ageMs) > 0;
 }

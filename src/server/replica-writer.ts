@@ -15,15 +15,17 @@ import { encodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
 import { judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
+import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaObserver, ReplicaStream } from './replica-stream.js';
 import { StreamGone, type Waiting } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
 
 export interface WriterParts {
   readonly log: ReplicatedLog;
   readonly replica: Replica;
+  readonly held: ReplicaHeld;
   readonly status: LogStatus;
-  /** Names each write of this broker. */
-  readonly nextWrite: () => string;
+  readonly names: WriteNames;
   /** The log failed; resolves when it can be asked again. */
   readonly recovered: (error: LogError) => Promise<void>;
   readonly nowMs: () => number;
@@ -230,15 +232,17 @@ export class ReplicaWriter implements ReplicaObserver {
 
   /** What is appended next; null when there is nothing, or what is first has to be looked at again. */
   async #take(): Promise<Group | null> {
-    const { replica, log, nextWrite, nowMs } = this.#parts;
+    const { replica, log, held, names, nowMs } = this.#parts;
     const stream = this.#stream;
     const first = this.#queue[0];
     if (first === undefined) return null;
     if ('change' in first) return this.#takeChange(first);
     if (first.publish.claim !== null) (await replica.bookOf(stream)).forget(nowMs());
+    const isHeld = await held.isFull(stream);
     const publishes = this.#publishesFirst();
     const { accepted, places, claims, refused, needsNewest } = judgeGroup(publishes, stream, {
       bytesMax: log.bodyBytesMax,
+      isHeld,
     });
     const taken = new Set<Waiting>([...accepted, ...refused]);
     this.#queue = this.#queue.filter((item) => !('publish' in item) || !taken.has(item.publish));
@@ -262,14 +266,14 @@ export class ReplicaWriter implements ReplicaObserver {
       previous: stream.at,
       claimsAfter: claims.list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
       atMs: Math.max(before.atMs, nowMs()),
-      writer: nextWrite(),
+      writer: names.next(),
       claims: [...claims.list],
     };
     return { entry, body, items: accepted.map((publish) => ({ publish })), places };
   }
 
   #takeChange(item: Extract<Item, { change: Change }>): Group | null {
-    const { nextWrite, nowMs } = this.#parts;
+    const { names, nowMs } = this.#parts;
     this.#queue.shift();
     const before = this.#stream.entry;
     const changed = item.change(before);
@@ -283,7 +287,7 @@ export class ReplicaWriter implements ReplicaObserver {
       claims: [],
       previous: this.#stream.at,
       atMs: Math.max(before.atMs, nowMs()),
-      writer: nextWrite(),
+      writer: names.next(),
     };
     return { entry, body: encodeParts([]), items: [item], places: [] };
   }

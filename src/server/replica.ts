@@ -13,6 +13,7 @@ import type { Logger } from '../log.js';
 import { LogError } from '../storage/event-log.js';
 import { decodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../storage/replicated-log.js';
+import { findNewest } from './newest-entry.js';
 import { ReplicaStream } from './replica-stream.js';
 import type { RingFiller } from './ring-filler.js';
 
@@ -24,6 +25,10 @@ export interface ReplicaOptions {
   readonly logger: Logger;
   /** Told of a stream that has more events than before. */
   readonly grown: (stream: ReplicaStream) => void;
+  /** Told of a stream that is there, perhaps anew under another epoch. */
+  readonly opened: (stream: ReplicaStream) => void;
+  /** Told of a stream that was removed. */
+  readonly removed: (stream: ReplicaStream) => void;
 }
 
 /** Streams of which it is remembered that they went, so that an answer which comes late does not bring one back. */
@@ -90,25 +95,9 @@ export class Replica {
    * The newest entry of a stream that counts, and where the newest of all lies. Null: there is none.
    * @throws {LogError}
    */
-  async newest(name: string): Promise<{ stored: StoredEntry; tailAt: number } | null> {
+  newest(name: string): Promise<{ stored: StoredEntry; tailAt: number } | null> {
     const { log } = this.#options;
-    const newest = await log.newest(name);
-    if (newest === null) return null;
-    // Who wrote it had taken up the one that it follows, so that one counts. Is it the first that follows it?
-    let counted = newest.entry.previous;
-    let stored = newest;
-    let tailAt = newest.at;
-    for (
-      let next = await log.next(name, counted + 1);
-      next !== null;
-      next = await log.next(name, tailAt + 1)
-    ) {
-      tailAt = next.at;
-      if (next.entry.previous !== counted) continue;
-      stored = next;
-      counted = next.at;
-    }
-    return { stored, tailAt };
+    return findNewest({ newest: () => log.newest(name), next: (from) => log.next(name, from) });
   }
 
   /** Takes up all that the log has of a stream at the moment of the call, or newer. @throws {LogError} */
@@ -210,7 +199,8 @@ export class Replica {
     if (entry.state === 'removed') {
       stream.observer?.advanced(entry);
       this.#remember(stored);
-      return this.drop(stream);
+      this.drop(stream);
+      return this.#options.removed(stream);
     }
     stream.looked(at);
     this.#options.filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor: entry.floor });
@@ -247,6 +237,7 @@ export class Replica {
       this.#byEpoch.set(epoch, stream);
       filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor });
       if (entry.state === 'closed') this.#close(stream);
+      this.#options.opened(stream);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       logger.error({ stream: name, code: error.code }, 'no room for a stream of the log');

@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { assert } from '../assert.js';
 import type { Directory } from '../broker/directory.js';
 import { NO_JOURNAL } from '../broker/journal.js';
+import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import type { Config } from '../config/schema.js';
+import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { LogSources } from '../metrics/log-metrics.js';
@@ -21,10 +23,14 @@ import { producerLimits } from './bounds.js';
 import type { LogBacking } from './log-backing.js';
 import type { Questions } from './messages.js';
 import { Replica } from './replica.js';
+import { ReplicaHeld } from './replica-held.js';
 import { ReplicaReader } from './replica-reader.js';
 import { ReplicaRetention } from './replica-retention.js';
+import { ReplicaSubscribers } from './replica-subscribers.js';
 import { Replication } from './replication.js';
 import { RingFiller } from './ring-filler.js';
+import { SubscriberWriter } from './subscriber-writer.js';
+import { WriteNames } from './write-names.js';
 
 export interface ReplicatedOptions {
   readonly config: Config;
@@ -39,6 +45,7 @@ export interface ReplicatedOptions {
 interface Parts {
   readonly replica: Replica;
   readonly replication: Replication;
+  readonly subscribers: SubscriberWriter;
   readonly sweeping: NodeJS.Timeout;
 }
 
@@ -92,7 +99,7 @@ export class ReplicatedBroker implements LogBacking {
   }
 
   /** @throws {LogError} @throws {LogCorruption} */
-  async restore(directory: Directory): Promise<void> {
+  async restore(directory: Directory, named: NamedSubscribers): Promise<void> {
     const { config, rings, wakes, logger, nowMs, random, randomBytes } = this.#options;
     const log = this.#log;
     const status = new LogStatus(this.status);
@@ -101,23 +108,40 @@ export class ReplicatedBroker implements LogBacking {
       ...{ log, directory, filler, logger },
       producers: producerLimits(config),
       grown: (stream) => retention.grown(stream),
+      opened: (stream) => subscribers.opened(stream),
+      removed: (stream) => subscribers.removed(stream),
     });
+    const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
+    const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
+    const held = new ReplicaHeld({ log, named });
     const replication = new Replication({
-      ...{ log, replica, directory, rings, status, logger, nowMs, random, randomBytes },
+      ...{
+        log,
+        replica,
+        subscribers,
+        held,
+        names,
+        directory,
+        rings,
+        status,
+        logger,
+        nowMs,
+        random,
+        randomBytes,
+      },
       defaults: directory.defaults,
       autoCreate: config.autoCreate,
       retryMs: RETRY_MS,
     });
     const retention: ReplicaRetention = new ReplicaRetention({
-      log,
-      replica,
-      replication,
-      rings,
-      logger,
-      nowMs,
+      ...{ log, replica, replication, subscribers, held, names, rings, logger, nowMs },
     });
-    const sweeping = setInterval(() => retention.sweep(), SWEEP_MS);
-    this.#parts = { replica, replication, sweeping };
+    const sweeping = setInterval(() => {
+      retention.sweep();
+      subscribers.sweep();
+    }, SWEEP_MS);
+    const writer = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
+    this.#parts = { replica, replication, subscribers: writer, sweeping };
     await reached(() => replication.start(), this.#options);
     logger.info({ streams: directory.size }, 'streams taken up from the log');
   }
@@ -126,6 +150,12 @@ export class ReplicatedBroker implements LogBacking {
   get replication(): Replication {
     assert(this.#parts !== null, 'nobody is served before the log was read');
     return this.#parts.replication;
+  }
+
+  /** Once restored. */
+  get subscribers(): SubscriberWriter {
+    assert(this.#parts !== null, 'nobody is served before the log was read');
+    return this.#parts.subscribers;
   }
 
   get failed(): Promise<Error> {

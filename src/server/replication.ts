@@ -21,13 +21,19 @@ import { encodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
 import { LogSync } from './log-sync.js';
 import type { Replica } from './replica.js';
+import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaStream } from './replica-stream.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
 import { type Change, ReplicaWriter, type WriterParts } from './replica-writer.js';
 import { StreamGone } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
 
 export interface ReplicationOptions {
   readonly log: ReplicatedLog;
   readonly replica: Replica;
+  readonly subscribers: ReplicaSubscribers;
+  readonly held: ReplicaHeld;
+  readonly names: WriteNames;
   readonly directory: Directory;
   readonly rings: Rings;
   readonly status: LogStatus;
@@ -52,24 +58,21 @@ export class Replication {
   readonly #sync: LogSync;
   readonly #writers = new WeakMap<ReplicaStream, ReplicaWriter>();
   readonly #writerParts: WriterParts;
-  /** Names this process in what it writes. */
-  readonly #broker: string;
-  #writes = 0;
   /** While the log fails: resolves when it can be asked again. */
   #recovering: Promise<void> | null = null;
   #isClosing = false;
   #fail: (error: Error) => void = () => undefined;
 
   constructor(options: ReplicationOptions) {
-    const { log, replica, status, logger, nowMs, random, randomBytes } = options;
+    const { log, replica, subscribers, held, names, status, logger, nowMs, random } = options;
     this.#options = options;
-    this.#broker = makeEpoch(randomBytes(EPOCH_LENGTH));
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
     });
     this.#sync = new LogSync({
       log,
       replica,
+      subscribers,
       logger,
       renew: (stream) => this.#renew(stream),
       lost: (reason) => void this.recovered(new LogError('io', reason)),
@@ -79,8 +82,9 @@ export class Replication {
     this.#writerParts = {
       log,
       replica,
+      held,
       status,
-      nextWrite: () => `${this.#broker}.${++this.#writes}`,
+      names,
       recovered: (error) => this.recovered(error),
       nowMs,
       random,
@@ -101,18 +105,23 @@ export class Replication {
     return this.#recovering;
   }
 
-  /** Who wrote an entry of this name was this process. */
-  isOwn({ writer }: LogEntry): boolean {
-    return writer.startsWith(`${this.#broker}.`);
-  }
-
   /** Takes up what other brokers have written of a stream, up to now. @throws {RequestError} `log_unavailable` */
   async refresh(name: string): Promise<void> {
+    this.checkHealthy();
     try {
       await this.#options.replica.catchUp(name);
     } catch (error) {
-      throw this.#unavailable(error);
+      throw this.unavailable(error);
     }
+    this.checkHealthy();
+  }
+
+  /**
+   * Until all that the log has was taken up again nobody can say of anything that it is not there, nor make it.
+   * @throws {RequestError} `log_unavailable`
+   */
+  checkHealthy(): void {
+    if (this.#recovering !== null) throw unavailable('io');
   }
 
   /**
@@ -219,16 +228,18 @@ export class Replication {
         if (ref !== null) return { ref, created: ref.epoch === entry.epoch };
       }
     } catch (error) {
-      throw this.#unavailable(error);
+      throw this.unavailable(error);
     }
     throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
   }
 
   #firstEntry(config: StreamConfig, previous: number): LogEntry {
-    const { nowMs, randomBytes } = this.#options;
+    const { nowMs, randomBytes, names } = this.#options;
     const atMs = nowMs();
+    const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
     return {
-      epoch: makeEpoch(randomBytes(EPOCH_LENGTH)),
+      epoch,
+      origin: epoch,
       config,
       state: 'open',
       count: 0,
@@ -240,8 +251,9 @@ export class Replication {
       floorAtMs: atMs,
       previous,
       claimsAfter: null,
+      joinedAt: 0,
       atMs,
-      writer: `${this.#broker}.${++this.#writes}`,
+      writer: names.next(),
       claims: [],
     };
   }
@@ -254,7 +266,8 @@ export class Replication {
     const { log, replica } = this.#options;
     const newest = await replica.newest(name);
     if (newest === null || newest.stored.entry.epoch === epoch) {
-      const entry = { ...this.#firstEntry(before.config, newest?.stored.at ?? 0), state: before.state };
+      const { state, origin } = before;
+      const entry = { ...this.#firstEntry(before.config, newest?.stored.at ?? 0), state, origin };
       await log.append(name, entry, encodeParts([]), newest?.tailAt ?? 0);
     }
     await replica.catchUp(name);
@@ -278,10 +291,15 @@ export class Replication {
     logger.info({ streams: this.#options.directory.size }, 'the log is back');
   }
 
-  #unavailable(error: unknown): unknown {
+  /** What a client is told of an error of the log, which is asked again from now on until it is back. */
+  unavailable(error: unknown): unknown {
     if (!(error instanceof LogError)) return error;
     void this.recovered(error);
-    const code = error.fault === 'full' ? 'log_full' : 'log_unavailable';
-    return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
+    return unavailable(error.fault);
   }
+}
+
+function unavailable(fault: LogError['fault']): RequestError {
+  const code = fault === 'full' ? 'log_full' : 'log_unavailable';
+  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
 }

@@ -130,7 +130,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     askEdges,
     unknownKey: async () => keySource?.unknownKey(),
     replay: async (ask) => durability?.replay(ask) ?? null,
-    replication: shared === null ? null : () => shared.replication,
+    shared,
   });
   const drainTallies = tallyDrain(config, buffers.tallies);
   const sweeping = setInterval(() => {

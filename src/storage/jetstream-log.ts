@@ -1,5 +1,6 @@
 /**
- * The replicated log on a JetStream stream of NATS: a subject for each stream, a message for each entry. JetStream
+ * The replicated log on a JetStream stream of NATS: a subject for each stream and, below it, for each of its named
+ * subscribers; a message for each entry. JetStream
  * orders the messages, replicates them before it acknowledges, and compares the newest of a subject with the one that
  * a message is to follow. With several replicas it does so before it orders, so that two messages that come at once
  * may both pass.
@@ -20,19 +21,22 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import {
-  headers,
-  type Msg,
-  type MsgHdrs,
-  type NatsConnection,
-  PermissionViolationError,
-} from '@nats-io/transport-node';
+import { headers, type MsgHdrs, type NatsConnection, PermissionViolationError } from '@nats-io/transport-node';
 import { assert } from '../assert.js';
 import { LogCorruption, LogError, type LogFault } from './event-log.js';
 import { ANSWER_MS_MAX, connectToServers, type JetStreamAccess, refusalOf } from './jetstream-connection.js';
 import { JetStreamFollowing } from './jetstream-following.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
-import type { Follower, LogExtent, ReplicatedLog, StoredEntry } from './replicated-log.js';
+import type {
+  Follower,
+  LogExtent,
+  ReplicatedLog,
+  StoredEntry,
+  StoredSubscriber,
+  SubscriberKey,
+  SubscriberLog,
+} from './replicated-log.js';
+import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
 
 export interface JetStreamLogOptions extends JetStreamAccess {
   /** Name of the JetStream stream. */
@@ -51,6 +55,15 @@ const ENTRY_HEADER = 'Gapless-Entry';
 /** Of a message, for its headers. */
 const HEADER_BYTES_MAX = 64 * 1024;
 const SUBJECT_PREFIX = 'gapless';
+/** Of a stream's subject: the prefix, the name of the JetStream stream, which has no dots, and that of the stream. */
+const SUBJECT_TOKENS = 3;
+
+interface StoredMessage {
+  readonly subject: string;
+  readonly headers: MsgHdrs | undefined;
+  readonly data: Uint8Array;
+  readonly at: number;
+}
 
 export class JetStreamLog implements ReplicatedLog {
   readonly #options: JetStreamLogOptions;
@@ -96,32 +109,33 @@ export class JetStreamLog implements ReplicatedLog {
     assert(body.length <= this.bodyBytesMax, 'an entry fits a message');
     const described = headers();
     described.set(ENTRY_HEADER, encodeEntry(entry));
-    try {
-      const { seq } = await this.#client.publish(this.#subject(stream), body, {
-        headers: described,
-        timeout: ANSWER_MS_MAX,
-        expect: { streamName: this.#options.stream, lastSubjectSequence: after },
-      });
-      return seq;
-    } catch (cause) {
-      if (hasCode(cause, JetStreamApiCodes.StreamWrongLastSequence)) return null;
-      throw asLogError(cause);
-    }
+    return this.#publish(this.#subject(stream), body, { after, headers: described });
   }
 
-  newest(stream: string): Promise<StoredEntry | null> {
-    return this.#get({ last_by_subj: this.#subject(stream) });
+  async newest(stream: string): Promise<StoredEntry | null> {
+    return this.#toStored(await this.#get({ last_by_subj: this.#subject(stream) }));
   }
 
-  next(stream: string, from: number): Promise<StoredEntry | null> {
-    return this.#get({ seq: from, next_by_subj: this.#subject(stream) });
+  async next(stream: string, from: number): Promise<StoredEntry | null> {
+    return this.#toStored(await this.#get({ seq: from, next_by_subj: this.#subject(stream) }));
   }
 
-  async dropBelow(stream: string, at: number): Promise<void> {
-    await attempt(() =>
-      this.#manager.streams.purge(this.#options.stream, { filter: this.#subject(stream), seq: at }),
-    );
+  dropBelow(stream: string, at: number): Promise<void> {
+    return this.#purge(this.#subject(stream), at);
   }
+
+  readonly subscribers: SubscriberLog = {
+    append: (key, entry, after) =>
+      this.#publish(this.#subjectOf(key), encodeSubscriberEntry(entry), { after }),
+    newest: async (key) => this.#toSubscriber(await this.#get({ last_by_subj: this.#subjectOf(key) })),
+    next: async (key, from) =>
+      this.#toSubscriber(await this.#get({ seq: from, next_by_subj: this.#subjectOf(key) })),
+    dropBelow: (stream, subscriber, at) =>
+      this.#purge(
+        subscriber === null ? `${this.#subject(stream)}.*` : this.#subjectOf({ stream, subscriber }),
+        at,
+      ),
+  };
 
   follow(follower: Follower): Promise<() => void> {
     return attempt(() =>
@@ -134,7 +148,12 @@ export class JetStreamLog implements ReplicatedLog {
           mem_storage: true,
           num_replicas: 1,
         },
-        received: (message, at) => follower.received(this.#stored(message, at)),
+        received: (message, at) => {
+          const { subject, data, headers: described } = message;
+          const read = { subject, data, headers: described, at };
+          if (this.#isOfSubscriber(subject)) follower.receivedSubscriber(this.#subscriberOf(read));
+          else follower.received(this.#entryOf(read));
+        },
         upToDate: () => follower.upToDate(),
         lost: (reason) => follower.lost(reason),
       }),
@@ -193,22 +212,58 @@ export class JetStreamLog implements ReplicatedLog {
     }
   }
 
-  async #get(query: object): Promise<StoredEntry | null> {
+  /** @returns the position of the message; null: another one is the newest of the subject. */
+  async #publish(
+    subject: string,
+    body: Uint8Array,
+    { after, headers: described }: { after: number; headers?: MsgHdrs },
+  ): Promise<number | null> {
+    try {
+      const { seq } = await this.#client.publish(subject, body, {
+        ...(described === undefined ? {} : { headers: described }),
+        timeout: ANSWER_MS_MAX,
+        expect: { streamName: this.#options.stream, lastSubjectSequence: after },
+      });
+      return seq;
+    } catch (cause) {
+      if (hasCode(cause, JetStreamApiCodes.StreamWrongLastSequence)) return null;
+      throw asLogError(cause);
+    }
+  }
+
+  async #get(query: object): Promise<StoredMessage | null> {
     const found = await attempt(() =>
       // The server knows more queries than the type does.
       this.#manager.streams.getMessage(this.#options.stream, query as { last_by_subj: string }),
     );
     if (found === null) return null;
-    return this.#stored({ subject: found.subject, headers: found.header, data: found.data }, found.seq);
+    return { subject: found.subject, headers: found.header, data: found.data, at: found.seq };
   }
 
-  #stored(
-    message: Pick<Msg, 'subject' | 'data'> & { headers?: MsgHdrs | undefined },
-    at: number,
-  ): StoredEntry {
-    const where = `message ${at} of the JetStream stream ${this.#options.stream}`;
-    const entry = decodeEntry(message.headers?.get(ENTRY_HEADER) ?? '', where);
-    return { stream: this.#streamOf(message.subject), at, entry, body: message.data };
+  async #purge(filter: string, seq: number): Promise<void> {
+    await attempt(() => this.#manager.streams.purge(this.#options.stream, { filter, seq }));
+  }
+
+  #toStored(message: StoredMessage | null): StoredEntry | null {
+    return message === null ? null : this.#entryOf(message);
+  }
+
+  #toSubscriber(message: StoredMessage | null): StoredSubscriber | null {
+    return message === null ? null : this.#subscriberOf(message);
+  }
+
+  #entryOf({ subject, headers: described, data, at }: StoredMessage): StoredEntry {
+    const entry = decodeEntry(described?.get(ENTRY_HEADER) ?? '', this.#where(at));
+    return { stream: this.#namesOf(subject)[0] as string, at, entry, body: data };
+  }
+
+  #subscriberOf({ subject, data, at }: StoredMessage): StoredSubscriber {
+    const [stream, subscriber] = this.#namesOf(subject) as [string, string];
+    return { stream, subscriber, at, entry: decodeSubscriberEntry(data, this.#where(at)) };
+  }
+
+  #where(at: number): string {
+    return `message ${at} of the JetStream stream ${this.#options.stream}`;
   }
 
   /** Dots part the tokens of a subject, and names have them anywhere; no name has an equals sign. */
@@ -216,8 +271,20 @@ export class JetStreamLog implements ReplicatedLog {
     return `${SUBJECT_PREFIX}.${this.#options.stream}.${stream.replaceAll('.', '=')}`;
   }
 
-  #streamOf(subject: string): string {
-    return subject.slice(subject.lastIndexOf('.') + 1).replaceAll('=', '.');
+  #subjectOf({ stream, subscriber }: SubscriberKey): string {
+    return `${this.#subject(stream)}.${subscriber.replaceAll('.', '=')}`;
+  }
+
+  #isOfSubscriber(subject: string): boolean {
+    return subject.split('.').length === SUBJECT_TOKENS + 1;
+  }
+
+  /** Names of the stream and, where it is of one, of the named subscriber. */
+  #namesOf(subject: string): string[] {
+    return subject
+      .split('.')
+      .slice(SUBJECT_TOKENS - 1)
+      .map((token) => token.replaceAll('=', '.'));
   }
 }
 

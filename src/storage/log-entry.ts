@@ -29,6 +29,8 @@ const claimSchema = z.strictObject({
 
 const entrySchema = z.strictObject({
   epoch: z.string().min(1).max(16),
+  /** Epoch under which it was created; it has another now where the log lost some of it, and it began anew. */
+  origin: z.string().min(1).max(16),
   config: z.strictObject({
     retention: z.strictObject({ events: count, bytes: count, ageMs: count }),
     overflow: z.enum(['evict', 'reject']),
@@ -53,6 +55,8 @@ const entrySchema = z.strictObject({
   previous: count,
   /** Entries after this position may tell of publishers that are remembered; null: none does. */
   claimsAfter: count.nullable(),
+  /** Named subscribers that joined up to this position may hold events: whoever moves the floor has to know of them. */
+  joinedAt: count,
   /** When it was written, Unix time in milliseconds. */
   atMs: count,
   /** Who wrote it, and which of its writes this is. */

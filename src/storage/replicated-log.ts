@@ -6,10 +6,14 @@
  * follow the same one the first in the log counts, for all who read it, and the other is as if it were not there. The
  * log refuses most of those that would not count, but it need not refuse all.
  *
+ * Named subscribers have entries of their own, of which the same holds as of those of a stream: nobody who publishes has to
+ * wait for who acknowledges.
+ *
  * Positions are those of the log as a whole: numbers from 1 that go up and are never given twice.
  */
 
 import type { LogEntry } from './log-entry.js';
+import type { SubscriberEntry } from './subscriber-entry.js';
 
 /** An entry where it lies. */
 export interface StoredEntry {
@@ -19,17 +23,40 @@ export interface StoredEntry {
   readonly body: Uint8Array;
 }
 
+/** A named subscriber of a stream. */
+export interface SubscriberKey {
+  readonly stream: string;
+  readonly subscriber: string;
+}
+
+/** An entry of a named subscriber where it lies. */
+export interface StoredSubscriber extends SubscriberKey {
+  readonly at: number;
+  readonly entry: SubscriberEntry;
+}
+
+/** The entries of named subscribers. What is said of those of streams in `ReplicatedLog` holds for these. */
+export interface SubscriberLog {
+  append(key: SubscriberKey, entry: SubscriberEntry, after: number): Promise<number | null>;
+  newest(key: SubscriberKey): Promise<StoredSubscriber | null>;
+  next(key: SubscriberKey, from: number): Promise<StoredSubscriber | null>;
+  /** @param subscriber null: all of the stream. */
+  dropBelow(stream: string, subscriber: string | null, at: number): Promise<void>;
+}
+
 /** Which log it is, and how far it goes. */
 export interface LogExtent {
   /** Another log has another: one that was deleted and made anew too. */
   readonly identity: string;
-  /** Position of the newest entry of all streams. */
+  /** Position of its newest entry. */
   readonly lastAt: number;
 }
 
 export interface Follower {
   /** The newest entry of each stream first, of which some may not count, and then every new one in the order of the log. */
   received(stored: StoredEntry): void;
+  /** Those of named subscribers, among the others and as they. */
+  receivedSubscriber(stored: StoredSubscriber): void;
   /** All that was there at the start has been received. Once. */
   upToDate(): void;
   /** Entries may be missing from here on. Once; nothing is received any more. */
@@ -53,6 +80,7 @@ export interface ReplicatedLog {
   next(stream: string, from: number): Promise<StoredEntry | null>;
   /** Deletes the entries of a stream before a position. @throws {LogError} */
   dropBelow(stream: string, at: number): Promise<void>;
+  readonly subscribers: SubscriberLog;
   /** @throws {LogError} @returns what ends it. */
   follow(follower: Follower): Promise<() => void>;
   /** Whether it refuses all appends that would not count. Once it is open. */

@@ -27,7 +27,7 @@ export function appendRefusal(edge: EdgeServices, stream: EdgeStream, outcome: n
       return new RequestError('backpressure', undefined, {}, { 'Retry-After': '1' });
     case append.APPEND_HELD:
       counters.add(Counter.refusedHeld, 1);
-      return new RequestError('backpressure', HELD, {}, { 'Retry-After': '1' });
+      return heldRefusal();
     case append.APPEND_NO_MEMORY:
       counters.add(Counter.refusedMemory, 1);
       return new RequestError('insufficient_memory');
@@ -46,6 +46,15 @@ export function appendRefusal(edge: EdgeServices, stream: EdgeStream, outcome: n
     default:
       return new RequestError(batch.count === 1 ? 'event_too_large' : 'batch_too_large');
   }
+}
+
+/** Named subscribers hold what would have to go (contract 3.6). */
+export function heldRefusal(): RequestError {
+  return new RequestError('backpressure', HELD, {}, { 'Retry-After': '1' });
+}
+
+export function isHeldRefusal({ detail }: RequestError): boolean {
+  return detail === HELD;
 }
 
 /** Nothing is appended that a log which cannot commit now would have to remember. */

@@ -10,7 +10,7 @@ import { type ErrorCode, RequestError } from '../errors.js';
 import type { ProducerClaim } from '../ring/claim-judge.js';
 import { Counter } from '../ring/counters.js';
 import { LOG_HEALTHY } from '../ring/log-status.js';
-import { logRefusal } from './append-refusal.js';
+import { isHeldRefusal, logRefusal } from './append-refusal.js';
 import type { EdgeServices } from './edge-services.js';
 import type { Publishing } from './publishing.js';
 
@@ -60,12 +60,16 @@ export async function publishReplicated(
     }
     if (!isGone) publishing.published(placed.epoch, placed);
   } catch (error) {
-    const counter = error instanceof RequestError ? REFUSED_COUNTERS[error.code] : undefined;
+    const counter = error instanceof RequestError ? counterOf(error) : undefined;
     if (counter !== undefined) counters.add(counter, 1);
     if (!isGone) publishing.fail(error);
   } finally {
     edge.sharedPublishes--;
   }
+}
+
+function counterOf(error: RequestError): number | undefined {
+  return isHeldRefusal(error) ? Counter.refusedHeld : REFUSED_COUNTERS[error.code];
 }
 
 function copyParts({ batch }: EdgeServices): EventParts {

@@ -8,33 +8,13 @@ import {
   createStream,
   deleteStream,
   freshStream,
-  MEDIA_TYPES,
   publishLines,
-  stateOf,
 } from '../support/gapless-client.js';
-import type { HttpResponse } from '../support/http.js';
 import { request } from '../support/http.js';
+import { askAcknowledgement, namedOf } from '../support/named-subscriber.js';
 import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 import { LiveSocket } from '../support/websocket-client.js';
-
-interface Named {
-  name: string;
-  acked: string;
-  lag: number | null;
-}
-
-function acknowledge(port: number, stream: string, body: unknown): Promise<HttpResponse> {
-  return request(port, {
-    path: `/v1/streams/${stream}/ack`,
-    headers: { 'Content-Type': MEDIA_TYPES.json },
-    body: JSON.stringify(body),
-  });
-}
-
-async function namedOf(port: number, stream: string): Promise<Named[]> {
-  return ((await stateOf(port, stream)) as unknown as { named: Named[] }).named;
-}
 
 describeOnEdges('4.8 named subscribers', [], (broker) => {
   async function filled(word: string): Promise<{ stream: string; epoch: string }> {
@@ -73,7 +53,7 @@ describeOnEdges('4.8 named subscribers', [], (broker) => {
       [2, 4],
       [6, 6],
     ] as const) {
-      const response = await acknowledge(broker.port, stream, {
+      const response = await askAcknowledgement(broker.port, stream, {
         subscriber: 'ada',
         cursor: cursorOf(epoch, seq),
       });
@@ -135,9 +115,9 @@ describeOnEdges('4.8 named subscribers', [], (broker) => {
     (await SseSubscription.open(broker.port, stream, as('ada'))).cut();
     const subscriber = 'ada';
     const cursor = cursorOf(epoch, 6);
-    const ahead = await acknowledge(broker.port, stream, { subscriber, cursor: cursorOf(epoch, 7) });
+    const ahead = await askAcknowledgement(broker.port, stream, { subscriber, cursor: cursorOf(epoch, 7) });
     assert.equal(assertProblem(ahead, 400, 'ack_ahead').head, cursor);
-    const other = await acknowledge(broker.port, stream, { subscriber, cursor: 'zzzzzzzzzz.3' });
+    const other = await askAcknowledgement(broker.port, stream, { subscriber, cursor: 'zzzzzzzzzz.3' });
     const problem = assertProblem(other, 410, 'resume_unavailable');
     assert.deepEqual([problem.reason, problem.epoch, problem.head], ['epoch_changed', epoch, 6]);
     for (const [body, status, code] of [
@@ -149,9 +129,9 @@ describeOnEdges('4.8 named subscribers', [], (broker) => {
       [null, 400, 'invalid_body'],
       [{ subscriber: 'eve', cursor }, 404, 'subscriber_not_found'],
     ] as const) {
-      assertProblem(await acknowledge(broker.port, stream, body), status, code);
+      assertProblem(await askAcknowledgement(broker.port, stream, body), status, code);
     }
-    const nowhere = await acknowledge(broker.port, freshStream('nowhere'), { subscriber, cursor });
+    const nowhere = await askAcknowledgement(broker.port, freshStream('nowhere'), { subscriber, cursor });
     assertProblem(nowhere, 404, 'stream_not_found');
     assert.deepEqual(await namedOf(broker.port, stream), [{ name: 'ada', acked: cursor, lag: 0 }]);
   });
@@ -186,7 +166,7 @@ describeOnEdges('4.8 named subscribers', [], (broker) => {
     const { stream, epoch } = await filled('metrics');
     const before = await scrape(broker.port);
     for (const name of ['ada', 'bob']) (await SseSubscription.open(broker.port, stream, as(name))).cut();
-    await acknowledge(broker.port, stream, { subscriber: 'ada', cursor: cursorOf(epoch, 6) });
+    await askAcknowledgement(broker.port, stream, { subscriber: 'ada', cursor: cursorOf(epoch, 6) });
     const more = async (metric: string) => total(await scrape(broker.port), metric) - total(before, metric);
     assert.equal(await more('gapless_named_subscribers'), 2);
     assert.equal(await more('gapless_acknowledgements_total'), 1);

@@ -8,13 +8,13 @@ import {
   assertProblem,
   createStream,
   freshStream,
-  MEDIA_TYPES,
   publish,
   publishRequest,
   readAll,
   stateOf,
 } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
+import { acknowledge } from '../support/named-subscriber.js';
 import { answeredOf, producerRequest } from '../support/producer.js';
 import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
@@ -24,12 +24,6 @@ const KEPT = 10;
 const REJECTING = { retention: { events: KEPT }, overflow: 'reject' };
 /** Above twice what is kept: the durable log says that it is full after the commit that made it so. */
 const PAST_MAX = 1;
-
-async function acknowledge(port: number, stream: string, subscriber: string, cursor: string): Promise<void> {
-  const body = JSON.stringify({ subscriber, cursor });
-  const headers = { 'Content-Type': MEDIA_TYPES.json };
-  assert.equal((await request(port, { path: `/v1/streams/${stream}/ack`, headers, body })).status, 200);
-}
 
 async function join(
   port: number,

@@ -9,26 +9,12 @@ import {
   createStream,
   deleteStream,
   freshStream,
-  MEDIA_TYPES,
   publishLines,
   stateOf,
 } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
+import { ackedOf, acknowledge } from '../support/named-subscriber.js';
 import { SseSubscription } from '../support/sse-client.js';
-
-async function acknowledge(port: number, stream: string, subscriber: string, cursor: string): Promise<void> {
-  const response = await request(port, {
-    path: `/v1/streams/${stream}/ack`,
-    headers: { 'Content-Type': MEDIA_TYPES.json },
-    body: JSON.stringify({ subscriber, cursor }),
-  });
-  assert.equal(response.status, 200, response.text);
-}
-
-async function ackedOf(port: number, stream: string): Promise<Record<string, string>> {
-  const { named } = (await stateOf(port, stream)) as unknown as { named: { name: string; acked: string }[] };
-  return Object.fromEntries(named.map(({ name, acked }) => [name, acked]));
-}
 
 for (const [signal, again] of [
   ['SIGTERM', (broker: DurableBroker) => broker.restart()],

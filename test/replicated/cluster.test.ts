@@ -7,6 +7,7 @@ import { createStream, freshStream, stateOf } from '../support/gapless-client.js
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { type Prng, seededPrng } from '../support/prng.js';
 import { startBroker } from '../support/replicated-brokers.js';
+import { NamedReader } from './named-reader.js';
 import { RoamingCrew } from './roaming-crew.js';
 
 /** Faults; more for a long run. */
@@ -18,7 +19,7 @@ const STREAMS = 2;
 const FAULTS = ['kill a broker', 'stop a broker', 'kill a server', 'stop a server'] as const;
 
 describe('three brokers over three NATS servers', { skip: NATS_SKIP }, () => {
-  it('whatever is killed or stopped, no reader misses or repeats an event, and no publish is lost or doubled (I1, I2, I3, I4, I6)', async (context) => {
+  it('whatever is killed or stopped, no reader misses or repeats an event, and no publish is lost or doubled, and no acknowledgement is lost (I1, I2, I3, I4, I6)', async (context) => {
     const prng = seededPrng(context);
     const servers = await NatsServer.startCluster(context, 3);
     const url = servers.map((server) => server.url).join(',');
@@ -35,8 +36,11 @@ describe('three brokers over three NATS servers', { skip: NATS_SKIP }, () => {
     const brokers = await Promise.all(range(1, 3).map(() => startBroker(context, { url }, ...flags)));
     const streams = range(1, STREAMS).map((index) => freshStream(`cluster-${index}`));
     for (const stream of streams) await createStream(brokers[0]?.port ?? 0, stream);
-    const crew = new RoamingCrew({ prng, ports: () => brokers.map(({ port }) => port), streams });
+    const ports = () => brokers.map(({ port }) => port);
+    const crew = new RoamingCrew({ prng, ports, streams });
+    const named = streams.map((stream) => new NamedReader({ prng, ports, stream, name: `ada-${stream}` }));
     crew.begin();
+    for (const reader of named) reader.begin();
     const done: string[] = [];
     for (const round of range(1, ROUNDS)) {
       await crew.untilAnswers(ANSWERS_PER_ROUND);
@@ -48,13 +52,15 @@ describe('three brokers over three NATS servers', { skip: NATS_SKIP }, () => {
     await crew.untilAnswers(ANSWERS_PER_ROUND);
     await crew.end();
     crew.checker.assertClean();
-    for (const stream of streams) {
+    for (const [at, stream] of streams.entries()) {
       const states = await Promise.all(brokers.map(({ port }) => stateOf(port, stream)));
       assert.equal(new Set(states.map(({ epoch, head }) => `${epoch}.${head}`)).size, 1);
+      await named[at]?.end(states[0]?.head ?? 0);
     }
     context.diagnostic(
       `${done.join(', ')}: ${crew.answers} publishes, ${crew.retries} retries, ${crew.resumes} resumes, ` +
-        `${crew.checker.eventCount} events read`,
+        `${crew.checker.eventCount} events read, ` +
+        `${named.reduce((sum, { acknowledgements }) => sum + acknowledgements, 0)} acknowledgements`,
     );
   });
 });

@@ -135,7 +135,7 @@ export class Machine {
       activity: new ActivityFeed('simulated0'),
       askEdges: async () => [],
       unknownKey: async () => undefined,
-      replication: null,
+      shared: null,
       replay: async (ask) =>
         log === null
           ? null

@@ -1,6 +1,14 @@
 import { LogError } from '#gapless/storage/event-log.js';
 import type { LogEntry } from '#gapless/storage/log-entry.js';
-import type { Follower, LogExtent, ReplicatedLog, StoredEntry } from '#gapless/storage/replicated-log.js';
+import type {
+  Follower,
+  LogExtent,
+  ReplicatedLog,
+  StoredEntry,
+  StoredSubscriber,
+  SubscriberKey,
+  SubscriberLog,
+} from '#gapless/storage/replicated-log.js';
 
 /** What becomes of an append: it goes in and is answered; it goes in and the answer is lost; it is lost itself. */
 export type AppendFate = 'answered' | 'unanswered' | 'lost';
@@ -9,6 +17,7 @@ export type AppendFate = 'answered' | 'unanswered' | 'lost';
 export class SharedMedium {
   identity = 'first';
   entries: StoredEntry[] = [];
+  subscribers: StoredSubscriber[] = [];
   lastAt = 0;
   readonly followers = new Set<Follower>();
   /** Settles when all that was proposed is there. */
@@ -26,6 +35,29 @@ export class SharedMedium {
     for (const follower of [...this.followers]) follower.received(stored);
     return stored.at;
   }
+
+  newestOf(key: SubscriberKey): StoredSubscriber | null {
+    return this.subscribers.findLast((stored) => isOf(stored, key)) ?? null;
+  }
+
+  /** As `put`. */
+  putOf(key: SubscriberKey, entry: StoredSubscriber['entry'], after: number | null): number | null {
+    if (after !== null && (this.newestOf(key)?.at ?? 0) !== after) return null;
+    const { stream, subscriber } = key;
+    const stored = { stream, subscriber, at: ++this.lastAt, entry: structuredClone(entry) };
+    this.subscribers.push(stored);
+    for (const follower of [...this.followers]) follower.receivedSubscriber(stored);
+    return stored.at;
+  }
+}
+
+interface Appending {
+  newestAt(): number;
+  put(after: number | null): number | null;
+}
+
+function isOf(stored: StoredSubscriber, { stream, subscriber }: SubscriberKey): boolean {
+  return stored.stream === stream && stored.subscriber === subscriber;
 }
 
 /** One broker's way to the medium, with faults that a test, or chance, chooses. */
@@ -53,26 +85,56 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     return { identity: this.#medium.identity, lastAt: this.#medium.lastAt };
   }
 
-  async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+  append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+    const medium = this.#medium;
+    return this.#append(after, {
+      newestAt: () => medium.newest(stream)?.at ?? 0,
+      put: (after) => medium.put(stream, entry, body, after),
+    });
+  }
+
+  readonly subscribers: SubscriberLog = {
+    append: (key, entry, after) => {
+      const medium = this.#medium;
+      return this.#append(after, {
+        newestAt: () => medium.newestOf(key)?.at ?? 0,
+        put: (after) => medium.putOf(key, entry, after),
+      });
+    },
+    newest: async (key) => {
+      await this.#reach();
+      return this.#medium.newestOf(key);
+    },
+    next: async (key, from) => {
+      await this.#reach();
+      return this.#medium.subscribers.find((stored) => isOf(stored, key) && stored.at >= from) ?? null;
+    },
+    dropBelow: async (stream, subscriber, at) => {
+      await this.#reach();
+      const medium = this.#medium;
+      medium.subscribers = medium.subscribers.filter((stored) => {
+        const isMeant = stored.stream === stream && (subscriber === null || stored.subscriber === subscriber);
+        return !isMeant || stored.at >= at;
+      });
+    },
+  };
+
+  async #append(after: number, appending: Appending): Promise<number | null> {
     await this.#reach();
     const fate = this.fate();
     if (fate === 'lost') throw new LogError('io', 'told to lose it');
-    const at =
-      this.isExact || after === 0
-        ? this.#medium.put(stream, entry, body, after)
-        : await this.#propose(stream, entry, body, after);
+    const at = this.isExact || after === 0 ? appending.put(after) : await this.#propose(after, appending);
     await this.#pause();
     if (fate === 'unanswered') throw new LogError('io', 'told to lose the answer');
     return at;
   }
 
   /** Compared when it is proposed, and there a moment later, after all that were proposed before. */
-  async #propose(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
-    const medium = this.#medium;
-    if ((medium.newest(stream)?.at ?? 0) !== after) return null;
-    const put = medium.proposed.then(() => this.#pause()).then(() => medium.put(stream, entry, body, null));
-    medium.proposed = put;
-    return put;
+  async #propose(after: number, { newestAt, put }: Appending): Promise<number | null> {
+    if (newestAt() !== after) return null;
+    const proposed = this.#medium.proposed.then(() => this.#pause()).then(() => put(null));
+    this.#medium.proposed = proposed;
+    return proposed;
   }
 
   async newest(stream: string): Promise<StoredEntry | null> {
@@ -95,13 +157,22 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   async follow(follower: Follower): Promise<() => void> {
     await this.#reach();
     const medium = this.#medium;
-    const newest = new Map(medium.entries.map((stored) => [stored.stream, stored]));
-    for (const stored of [...newest.values()].sort((a, b) => a.at - b.at)) follower.received(stored);
+    const newest = new Map<string, StoredEntry | StoredSubscriber>([
+      ...medium.entries.map((stored) => [stored.stream, stored] as const),
+      ...medium.subscribers.map((stored) => [`${stored.stream}/${stored.subscriber}`, stored] as const),
+    ]);
+    for (const stored of [...newest.values()].sort((a, b) => a.at - b.at)) {
+      if ('subscriber' in stored) follower.receivedSubscriber(stored);
+      else follower.received(stored);
+    }
     follower.upToDate();
     const own: Follower = {
       ...follower,
       received: (stored) => {
         if (!this.isDeaf) follower.received(stored);
+      },
+      receivedSubscriber: (stored) => {
+        if (!this.isDeaf) follower.receivedSubscriber(stored);
       },
     };
     medium.followers.add(own);

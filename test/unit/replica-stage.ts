@@ -1,6 +1,8 @@
 import { Directory } from '#gapless/broker/directory.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
+import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import type { Placed, Publish } from '#gapless/broker/replicated-publish.js';
+import { EPOCH_LENGTH, makeEpoch } from '#gapless/core/epoch.js';
 import type { BookClaim } from '#gapless/core/producer-book.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { createLogger } from '#gapless/log.js';
@@ -9,11 +11,15 @@ import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
 import { Replica } from '#gapless/server/replica.js';
+import { ReplicaHeld } from '#gapless/server/replica-held.js';
 import { ReplicaReader } from '#gapless/server/replica-reader.js';
 import { ReplicaRetention } from '#gapless/server/replica-retention.js';
 import type { ReplicaStream } from '#gapless/server/replica-stream.js';
+import { ReplicaSubscribers } from '#gapless/server/replica-subscribers.js';
 import { Replication } from '#gapless/server/replication.js';
 import { RingFiller } from '#gapless/server/ring-filler.js';
+import { SubscriberWriter } from '#gapless/server/subscriber-writer.js';
+import { WriteNames } from '#gapless/server/write-names.js';
 import { MemoryReplicatedLog, type SharedMedium } from '../support/memory-replicated-log.js';
 
 const SLOTS = 8;
@@ -40,6 +46,9 @@ export class ReplicaStage {
   readonly replication: Replication;
   readonly retention: ReplicaRetention;
   readonly reader: ReplicaReader;
+  readonly named: NamedSubscribers;
+  readonly subscribers: SubscriberWriter;
+  readonly takenUp: ReplicaSubscribers;
   readonly status = new LogStatus(createLogStatus());
   readonly #batch = new FrameBatch(100_000);
 
@@ -59,7 +68,7 @@ export class ReplicaStage {
       publishBytesMax: 2 ** 12,
       autoCreate: true,
       journal: NO_JOURNAL,
-      removed: () => undefined,
+      removed: (epoch) => named.drop(epoch),
       expire: () => undefined,
       ringBytes: 2 ** 14,
       now: nowMs,
@@ -67,28 +76,53 @@ export class ReplicaStage {
     });
     const filler = new RingFiller({ rings, wakes, now: nowMs });
     const producers = { countMax: [100, 100], ttlMs: [60_000, 60_000] } as const;
-    const grown = (stream: ReplicaStream): void => this.retention.grown(stream);
-    const replica = new Replica({ log, directory, filler, producers, logger, grown });
+    const replica = new Replica({
+      ...{ log, directory, filler, producers, logger },
+      grown: (stream: ReplicaStream) => this.retention.grown(stream),
+      opened: (stream: ReplicaStream) => this.takenUp.opened(stream),
+      removed: (stream: ReplicaStream) => this.takenUp.removed(stream),
+    });
+    const named = new NamedSubscribers({
+      streams: directory,
+      journal: NO_JOURNAL,
+      subscribersMax: 10,
+      hold: null,
+    });
+    const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
+    const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
+    const held = new ReplicaHeld({ log, named });
     const { status } = this;
     this.log = log;
     this.rings = rings;
     this.directory = directory;
     this.replica = replica;
     this.replication = new Replication({
-      ...{ log, replica, directory, rings, status, logger, nowMs, random, randomBytes },
+      ...{
+        log,
+        replica,
+        subscribers,
+        held,
+        names,
+        directory,
+        rings,
+        status,
+        logger,
+        nowMs,
+        random,
+        randomBytes,
+      },
       defaults: DEFAULTS,
       autoCreate: true,
       retryMs: 1,
     });
     this.reader = new ReplicaReader({ log, readsMax: 4 });
+    const { replication } = this;
     this.retention = new ReplicaRetention({
-      log,
-      replica,
-      replication: this.replication,
-      rings,
-      logger,
-      nowMs,
+      ...{ log, replica, replication, subscribers, held, names, rings, logger, nowMs },
     });
+    this.named = named;
+    this.takenUp = subscribers;
+    this.subscribers = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
   }
 
   static async start(options: StageOptions): Promise<ReplicaStage> {

@@ -1,0 +1,21 @@
+/**
+ * Names what this process writes to a log that brokers share, so that it knows its own writes again.
+ */
+
+export class WriteNames {
+  readonly #process: string;
+  #writes = 0;
+
+  /** @param process a name that no other process has. */
+  constructor(process: string) {
+    this.#process = process;
+  }
+
+  next(): string {
+    return `${this.#process}.${++this.#writes}`;
+  }
+
+  isOwn({ writer }: { readonly writer: string }): boolean {
+    return writer.startsWith(`${this.#process}.`);
+  }
+}
