@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import { type SuiteBroker, useBroker } from '../support/broker-process.js';
 import { useDurableBroker } from '../support/durable-broker.js';
 import { request } from '../support/http.js';
+import { NATS_SKIP } from '../support/nats-server.js';
+import { useSharedBroker } from '../support/replicated-brokers.js';
 import { Files, Issuer, keySetOf } from '../support/tokens.js';
 import { runConformance } from './run-conformance.js';
 
@@ -10,8 +12,8 @@ const HEARTBEAT = ['--heartbeat-interval-ms', '1s'];
 /** What no server can be asked without breaking its disk, and what it would take, must be said. */
 const SKIPPED_EVERYWHERE = ['3.6', '3.6', '9.1'];
 
-/** Each set-up that the contract must hold in, and the checks that cannot be made there. */
-const SETUPS: [name: string, broker: () => SuiteBroker, skipped: string[]][] = [
+/** Each set-up that the contract must hold in, the checks that cannot be made there, and what it is skipped for. */
+const SETUPS: [name: string, broker: () => SuiteBroker, skipped: string[], skip?: string | false][] = [
   ['a broker in memory', () => useBroker(...HEARTBEAT), []],
   ['three edges', () => useBroker('--threads', '3', ...HEARTBEAT), []],
   ['a durable log', () => useDurableBroker(...HEARTBEAT), []],
@@ -20,11 +22,13 @@ const SETUPS: [name: string, broker: () => SuiteBroker, skipped: string[]][] = [
     () => useDurableBroker('--threads', '3', '--ring-bytes', '64KiB', ...HEARTBEAT),
     [],
   ],
+  ['a shared log', () => useSharedBroker(1, ...HEARTBEAT), [], NATS_SKIP],
+  ['a shared log that NATS servers replicate', () => useSharedBroker(3, ...HEARTBEAT), [], NATS_SKIP],
   ['--no-auto-create', () => useBroker('--no-auto-create', ...HEARTBEAT), ['2.4']],
 ];
 
-for (const [name, start, skipped] of SETUPS) {
-  describe(`the conformance suite against ${name}`, () => {
+for (const [name, start, skipped, skip = false] of SETUPS) {
+  describe(`the conformance suite against ${name}`, { skip }, () => {
     const broker = start();
 
     it('passes every check, skips with a reason what cannot be asked, and leaves no stream behind', async () => {

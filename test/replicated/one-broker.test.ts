@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { runConformance } from '../conformance/run-conformance.js';
 import { FilledStream } from '../durable/filled-stream.js';
 import { cursorOf } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
@@ -25,23 +24,7 @@ import { answeredOf, keyRequest, producerRequest } from '../support/producer.js'
 import { startBroker } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
 
-/** Without named subscribers, and what waits for evictions, which the tests below do. */
-const SECTIONS = '1,2,3.1,3.2,3.3,3.4,3.5,4.1,4.2,4.3,4.6,4.7,4.9,4.10,8,10';
-
 describe('a broker whose log is in JetStream', { skip: NATS_SKIP }, () => {
-  it('keeps the contract, but for named subscribers, as any other does', async (context) => {
-    const nats = await NatsServer.start(context);
-    const broker = await startBroker(context, nats, '--heartbeat-interval-ms', '1s');
-    const { code, report } = await runConformance(broker.port, '--only', SECTIONS);
-    assert.deepEqual(
-      report.results.filter(({ outcome }) => outcome === 'failed'),
-      [],
-    );
-    assert.equal(code, 0);
-    assert.ok(report.passed > 50, `only ${report.passed} checks`);
-    assert.deepEqual(broker.errors, []);
-  });
-
   it('2.1, 3.3 publishes and reads, and has everything again after it was killed (I3, I4)', async (context) => {
     const nats = await NatsServer.start(context);
     const first = await startBroker(context, nats);

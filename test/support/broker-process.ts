@@ -232,9 +232,14 @@ export interface SuiteBroker {
  * must have logged no error: a test that passes while the broker complains has not passed.
  */
 export function useBroker(...flags: string[]): SuiteBroker {
+  return useStartedBroker(() => BrokerProcess.start(...flags));
+}
+
+/** As `useBroker`, of one that needs something else to be started first. */
+export function useStartedBroker(start: () => Promise<BrokerProcess>): SuiteBroker {
   let broker: BrokerProcess | undefined;
   before(async () => {
-    broker = await BrokerProcess.start(...flags);
+    broker = await start();
   });
   after(async () => {
     if (broker === undefined) return;

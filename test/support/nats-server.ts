@@ -40,7 +40,7 @@ export class NatsServer {
   }
 
   /** Process and directory are gone after the test. */
-  static async start(context: TestContext, config = ''): Promise<NatsServer> {
+  static async start(context: Pick<TestContext, 'after'>, config = ''): Promise<NatsServer> {
     const directory = makeDirectory();
     const server = new NatsServer(await freePort(), directory);
     context.after(async () => {
@@ -52,7 +52,7 @@ export class NatsServer {
   }
 
   /** Several that replicate among each other. Who asks them soon may have to wait for them to find each other. */
-  static async startCluster(context: TestContext, count: number): Promise<NatsServer[]> {
+  static async startCluster(context: Pick<TestContext, 'after'>, count: number): Promise<NatsServer[]> {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
     return Promise.all(

@@ -1,6 +1,6 @@
-import type { TestContext } from 'node:test';
-import { BrokerProcess } from './broker-process.js';
-import type { NatsServer } from './nats-server.js';
+import { after, type TestContext } from 'node:test';
+import { BrokerProcess, type SuiteBroker, useStartedBroker } from './broker-process.js';
+import { NatsServer } from './nats-server.js';
 
 /** A broker process on a shared log, gone after the test. */
 export async function startBroker(
@@ -23,4 +23,26 @@ export function startBrokers(
   ...flags: string[]
 ): Promise<BrokerProcess[]> {
   return Promise.all(Array.from({ length: count }, () => startBroker(context, nats, ...flags)));
+}
+
+/** As `useBroker`, on a log that so many NATS servers keep. */
+export function useSharedBroker(servers: number, ...flags: string[]): SuiteBroker {
+  const ends: (() => Promise<void>)[] = [];
+  const context = { after: (end: unknown) => void ends.push(end as () => Promise<void>) };
+  const broker = useStartedBroker(async () => {
+    const nats =
+      servers === 1 ? [await NatsServer.start(context)] : await NatsServer.startCluster(context, servers);
+    const url = nats.map((server) => server.url).join(',');
+    return BrokerProcess.start(
+      '--log',
+      url,
+      '--log-replicas',
+      String(servers),
+      '--log-wait-ms',
+      '1m',
+      ...flags,
+    );
+  });
+  after(() => Promise.all(ends.map((end) => end())));
+  return broker;
 }
