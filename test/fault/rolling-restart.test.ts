@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { BrokerProcess } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import { temporaryDirectory } from '../support/durable-broker.js';
-import type { GapChecker } from '../support/gap-checker.js';
 import { createStream, freshStream, readAll, stateOf } from '../support/gapless-client.js';
 import { seededPrng } from '../support/prng.js';
-import { Reader } from '../support/reader.js';
 import { TcpBalancer } from '../support/tcp-balancer.js';
+import { Followers } from './followers.js';
 import { RetryingCrew } from './retrying-crew.js';
 
 const READERS = 60;
@@ -17,57 +15,6 @@ const ROLLS = 2;
 const ANSWERS = 40;
 const DRAIN_MS = 600;
 const RETRY_MS = 800;
-/** Where nothing was told, for there was nobody to tell it. */
-const AGAIN_MS = 100;
-
-/** Readers that come back when they are told to, as a browser does. */
-class Followers {
-  /** What each was told at the end of a connection that the broker ended, milliseconds. */
-  readonly told: number[] = [];
-  readonly readers: Reader[];
-  #isOver = false;
-  readonly #over: Promise<void>;
-  #end = (): void => undefined;
-  #work: Promise<unknown> = Promise.resolve();
-
-  constructor(port: number, stream: string, checker: GapChecker) {
-    this.#over = new Promise((resolve) => {
-      this.#end = resolve;
-    });
-    this.readers = range(1, READERS).map(
-      (index) => new Reader({ port, stream, name: `reader-${index}`, checker }),
-    );
-  }
-
-  begin(): void {
-    this.#work = Promise.all(this.readers.map((reader) => this.#follow(reader)));
-    this.#work.catch(() => undefined);
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    this.#end();
-    await this.#work;
-  }
-
-  async #follow(reader: Reader): Promise<void> {
-    while (!this.#isOver) {
-      const subscription = await reader.connect().catch(() => undefined);
-      if (subscription?.status !== 200) {
-        await delay(AGAIN_MS);
-        continue;
-      }
-      await Promise.race([subscription.ended, this.#over]);
-      if (subscription.failure !== undefined) throw subscription.failure;
-      if (this.#isOver) return subscription.cut();
-      assert.equal(subscription.ending, 'end', 'a broker that drains ends each subscription properly');
-      assert.ok(subscription.retries.length >= 2, 'and tells when to come back');
-      const told = subscription.retries.at(-1) as number;
-      this.told.push(told);
-      await delay(told);
-    }
-  }
-}
 
 it('10 a rolling restart: no event is lost, no reader has a gap, and those who come back are spread', async (context) => {
   const balancer = await TcpBalancer.start();
@@ -85,7 +32,7 @@ it('10 a rolling restart: no event is lost, no reader has a gap, and those who c
   const stream = freshStream('rolled');
   await createStream(port, stream);
   const crew = new RetryingCrew({ prng: seededPrng(context), port, streams: [stream] });
-  const followers = new Followers(port, stream, crew.checker);
+  const followers = new Followers({ port, stream, count: READERS, checker: crew.checker });
   followers.begin();
   crew.begin();
 

@@ -3,12 +3,15 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { request } from './http.js';
 
 /**
- * Stands before several brokers as a balancer of TCP does. A connection goes to the first that says `/readyz`; where
- * none does, to the first that takes it, for one that drains still answers publishers; where none does, it is closed.
+ * Stands before several brokers as a balancer of TCP does. A connection goes to the first that says `/readyz`, or to one
+ * after the other of those; where none does, to the first that takes it, for one that drains still answers publishers; where none does, it is closed.
  */
 export class TcpBalancer {
   /** Ports of the brokers, in the order in which they are preferred. */
   targets: readonly number[] = [];
+  /** Whether connections are spread over all that are ready. */
+  spreads = false;
+  #connections = 0;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -54,8 +57,11 @@ export class TcpBalancer {
         () => false,
       );
     const ready = await Promise.all(this.targets.map(isReady));
+    const isReadyAt = this.targets.filter((_, at) => ready[at]);
+    const turn = this.spreads && isReadyAt.length > 0 ? this.#connections++ % isReadyAt.length : 0;
     const ordered = [
-      ...this.targets.filter((_, at) => ready[at]),
+      ...isReadyAt.slice(turn),
+      ...isReadyAt.slice(0, turn),
       ...this.targets.filter((_, at) => !ready[at]),
     ];
     for (const port of ordered) {
