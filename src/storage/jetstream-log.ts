@@ -21,11 +21,17 @@ import {
   StorageType,
   type StreamInfo,
 } from '@nats-io/jetstream';
-import { headers, type MsgHdrs, type NatsConnection, PermissionViolationError } from '@nats-io/transport-node';
+import {
+  headers,
+  type MsgHdrs,
+  type NatsConnection,
+  PermissionViolationError,
+} from '@nats-io/transport-node';
 import { assert } from '../assert.js';
 import { LogCorruption, LogError, type LogFault } from './event-log.js';
 import { ANSWER_MS_MAX, connectToServers, type JetStreamAccess, refusalOf } from './jetstream-connection.js';
 import { JetStreamFollowing } from './jetstream-following.js';
+import { JetStreamSubjects, SUBJECT_PREFIX } from './jetstream-subjects.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
 import type {
   Follower,
@@ -33,7 +39,6 @@ import type {
   ReplicatedLog,
   StoredEntry,
   StoredSubscriber,
-  SubscriberKey,
   SubscriberLog,
 } from './replicated-log.js';
 import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
@@ -54,9 +59,6 @@ export interface JetStreamLogOptions extends JetStreamAccess {
 const ENTRY_HEADER = 'Gapless-Entry';
 /** Of a message, for its headers. */
 const HEADER_BYTES_MAX = 64 * 1024;
-const SUBJECT_PREFIX = 'gapless';
-/** Of a stream's subject: the prefix, the name of the JetStream stream, which has no dots, and that of the stream. */
-const SUBJECT_TOKENS = 3;
 
 interface StoredMessage {
   readonly subject: string;
@@ -70,6 +72,7 @@ export class JetStreamLog implements ReplicatedLog {
   readonly #connection: NatsConnection;
   readonly #client: JetStreamClient;
   readonly #manager: JetStreamManager;
+  readonly #subjects: JetStreamSubjects;
   isExact = false;
   #isClosing = false;
 
@@ -78,6 +81,7 @@ export class JetStreamLog implements ReplicatedLog {
     this.#connection = connection;
     this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
     this.#manager = manager;
+    this.#subjects = new JetStreamSubjects(options.stream);
     void this.#watch();
   }
 
@@ -109,30 +113,33 @@ export class JetStreamLog implements ReplicatedLog {
     assert(body.length <= this.bodyBytesMax, 'an entry fits a message');
     const described = headers();
     described.set(ENTRY_HEADER, encodeEntry(entry));
-    return this.#publish(this.#subject(stream), body, { after, headers: described });
+    return this.#publish(this.#subjects.ofStream(stream), body, { after, headers: described });
   }
 
   async newest(stream: string): Promise<StoredEntry | null> {
-    return this.#toStored(await this.#get({ last_by_subj: this.#subject(stream) }));
+    return this.#toStored(await this.#get({ last_by_subj: this.#subjects.ofStream(stream) }));
   }
 
   async next(stream: string, from: number): Promise<StoredEntry | null> {
-    return this.#toStored(await this.#get({ seq: from, next_by_subj: this.#subject(stream) }));
+    return this.#toStored(await this.#get({ seq: from, next_by_subj: this.#subjects.ofStream(stream) }));
   }
 
   dropBelow(stream: string, at: number): Promise<void> {
-    return this.#purge(this.#subject(stream), at);
+    return this.#purge(this.#subjects.ofStream(stream), at);
   }
 
   readonly subscribers: SubscriberLog = {
     append: (key, entry, after) =>
-      this.#publish(this.#subjectOf(key), encodeSubscriberEntry(entry), { after }),
-    newest: async (key) => this.#toSubscriber(await this.#get({ last_by_subj: this.#subjectOf(key) })),
+      this.#publish(this.#subjects.ofSubscriber(key), encodeSubscriberEntry(entry), { after }),
+    newest: async (key) =>
+      this.#toSubscriber(await this.#get({ last_by_subj: this.#subjects.ofSubscriber(key) })),
     next: async (key, from) =>
-      this.#toSubscriber(await this.#get({ seq: from, next_by_subj: this.#subjectOf(key) })),
+      this.#toSubscriber(await this.#get({ seq: from, next_by_subj: this.#subjects.ofSubscriber(key) })),
     dropBelow: (stream, subscriber, at) =>
       this.#purge(
-        subscriber === null ? `${this.#subject(stream)}.*` : this.#subjectOf({ stream, subscriber }),
+        subscriber === null
+          ? this.#subjects.ofSubscribers(stream)
+          : this.#subjects.ofSubscriber({ stream, subscriber }),
         at,
       ),
   };
@@ -141,7 +148,7 @@ export class JetStreamLog implements ReplicatedLog {
     return attempt(() =>
       JetStreamFollowing.start(this.#connection, this.#manager, {
         stream: this.#options.stream,
-        subjects: this.#subject('>'),
+        subjects: this.#subjects.all,
         config: {
           ack_policy: AckPolicy.None,
           deliver_policy: DeliverPolicy.LastPerSubject,
@@ -151,8 +158,8 @@ export class JetStreamLog implements ReplicatedLog {
         received: (message, at) => {
           const { subject, data, headers: described } = message;
           const read = { subject, data, headers: described, at };
-          if (this.#isOfSubscriber(subject)) follower.receivedSubscriber(this.#subscriberOf(read));
-          else follower.received(this.#entryOf(read));
+          if (this.#subjects.read(subject).subscriber === null) follower.received(this.#entryOf(read));
+          else follower.receivedSubscriber(this.#subscriberOf(read));
         },
         upToDate: () => follower.upToDate(),
         lost: (reason) => follower.lost(reason),
@@ -195,7 +202,7 @@ export class JetStreamLog implements ReplicatedLog {
         name: stream,
         // Says which log it is: one that is made in its place has another.
         description: `${SUBJECT_PREFIX} ${randomUUID()}`,
-        subjects: [this.#subject('>')],
+        subjects: [this.#subjects.all],
         num_replicas: replicas,
         retention: RetentionPolicy.Limits,
         storage: StorageType.File,
@@ -254,37 +261,17 @@ export class JetStreamLog implements ReplicatedLog {
 
   #entryOf({ subject, headers: described, data, at }: StoredMessage): StoredEntry {
     const entry = decodeEntry(described?.get(ENTRY_HEADER) ?? '', this.#where(at));
-    return { stream: this.#namesOf(subject)[0] as string, at, entry, body: data };
+    return { stream: this.#subjects.read(subject).stream, at, entry, body: data };
   }
 
   #subscriberOf({ subject, data, at }: StoredMessage): StoredSubscriber {
-    const [stream, subscriber] = this.#namesOf(subject) as [string, string];
+    const { stream, subscriber } = this.#subjects.read(subject);
+    assert(subscriber !== null, 'only those of named subscribers were asked for');
     return { stream, subscriber, at, entry: decodeSubscriberEntry(data, this.#where(at)) };
   }
 
   #where(at: number): string {
     return `message ${at} of the JetStream stream ${this.#options.stream}`;
-  }
-
-  /** Dots part the tokens of a subject, and names have them anywhere; no name has an equals sign. */
-  #subject(stream: string): string {
-    return `${SUBJECT_PREFIX}.${this.#options.stream}.${stream.replaceAll('.', '=')}`;
-  }
-
-  #subjectOf({ stream, subscriber }: SubscriberKey): string {
-    return `${this.#subject(stream)}.${subscriber.replaceAll('.', '=')}`;
-  }
-
-  #isOfSubscriber(subject: string): boolean {
-    return subject.split('.').length === SUBJECT_TOKENS + 1;
-  }
-
-  /** Names of the stream and, where it is of one, of the named subscriber. */
-  #namesOf(subject: string): string[] {
-    return subject
-      .split('.')
-      .slice(SUBJECT_TOKENS - 1)
-      .map((token) => token.replaceAll('=', '.'));
   }
 }
 
