@@ -1,11 +1,13 @@
 /**
  * From the credential of a request to who sent it. What was verified is remembered for a while, so that a publisher who
- * sends the same token with each request costs a look into a map; the rest is off the hot path.
+ * sends the same token with each request costs a look into a map; the rest is off the hot path. So is what was refused:
+ * clients whose token has expired come over and over.
  */
 
 import { createHash } from 'node:crypto';
 import type { ApiKey, KeyMaterial } from './key-material.js';
 import type { Principal } from './principal.js';
+import { RecentResults } from './recent-results.js';
 import { type TokenFault, type TokenRules, TokenVerifier, type Verified } from './token-verifier.js';
 
 /** Static keys begin so, that they are told from tokens, and found by those who scan for leaked secrets. */
@@ -13,8 +15,19 @@ export const API_KEY_PREFIX = 'gpl_';
 
 /** How long a result is believed: a key that is taken away counts no longer than that. */
 const REMEMBERED_MS = 60_000;
-/** Credentials remembered, the oldest forgotten first. Credentials are below 8 KiB, so this is below 32 MiB. */
-const REMEMBERED_MAX = 4096;
+/** Credentials remembered. They are below 8 KiB each, so this is below 32 MiB. */
+const ACCEPTED_MAX = 4096;
+/** And of those that were refused, apart from the others: whoever sends many bad ones has nobody's good one forgotten. */
+const REFUSED_MAX = 1024;
+/** What is wrong with a credential for as long as the keys are the same. */
+const LASTING_FAULTS: ReadonlySet<AuthFault> = new Set([
+  'malformed',
+  'signature',
+  'expired',
+  'issuer',
+  'audience',
+  'claims',
+]);
 /** Signatures checked at a time: a flood of forged tokens must not take the thread pool from the log. */
 const VERIFYING_MAX = 4;
 
@@ -36,14 +49,10 @@ export interface AuthenticatorOptions {
   readonly refresh: () => Promise<void>;
 }
 
-interface Remembered {
-  readonly principal: Principal;
-  readonly untilMs: number;
-}
-
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #accepted = new RecentResults<Authenticated>(ACCEPTED_MAX);
+  readonly #refused = new RecentResults<Authenticated>(REFUSED_MAX);
   /** Bounded by the connections: each has at most one request that waits. */
   readonly #verifying = new Map<string, Promise<Authenticated>>();
   readonly #turns = new Turns(VERIFYING_MAX);
@@ -60,9 +69,9 @@ export class Authenticator {
   }
 
   /** Hot path. Who sent this credential, if that was found out lately; null says nothing. */
-  known(credential: string): Principal | null {
-    const remembered = this.#remembered.get(credential);
-    return remembered !== undefined && this.#options.now() < remembered.untilMs ? remembered.principal : null;
+  known(credential: string): Authenticated | null {
+    const nowMs = this.#options.now();
+    return this.#accepted.get(credential, nowMs) ?? this.#refused.get(credential, nowMs);
   }
 
   /** Finds out who sent a credential; those who send the same at the same time share the work. */
@@ -80,7 +89,8 @@ export class Authenticator {
     this.#keys = keys;
     this.#apiKeys = byHash(keys.apiKeys);
     this.#verifier = new TokenVerifier(keys.tokenKeys, this.#options.rules);
-    this.#remembered.clear();
+    this.#accepted.clear();
+    this.#refused.clear();
     return new Set([...this.#verifier.keyNames, ...keys.apiKeys.map(apiKeyName)]);
   }
 
@@ -90,8 +100,7 @@ export class Authenticator {
       ? this.#findApiKey(credential)
       : await this.#verify(credential);
     // What was found out with keys that were replaced meanwhile holds for this request, and is not remembered.
-    if (result.outcome === 'accepted' && verifier === this.#verifier)
-      this.#remember(credential, result.principal);
+    if (verifier === this.#verifier) this.#remember(credential, result);
     return result;
   }
 
@@ -134,14 +143,13 @@ export class Authenticator {
     return this.#refreshing;
   }
 
-  #remember(credential: string, principal: Principal): void {
-    if (this.#remembered.size >= REMEMBERED_MAX) {
-      const [oldest] = this.#remembered.keys();
-      this.#remembered.delete(oldest as string);
+  #remember(credential: string, result: Authenticated): void {
+    const untilMs = this.#options.now() + REMEMBERED_MS;
+    if (result.outcome === 'accepted') {
+      this.#accepted.put(credential, result, Math.min(untilMs, result.principal.expiresAtMs));
+    } else if (LASTING_FAULTS.has(result.fault)) {
+      this.#refused.put(credential, result, untilMs);
     }
-    const untilMs = Math.min(this.#options.now() + REMEMBERED_MS, principal.expiresAtMs);
-    this.#remembered.delete(credential);
-    this.#remembered.set(credential, { principal, untilMs });
   }
 }
 

@@ -46,7 +46,7 @@ interface ImportedKey {
   readonly algorithm: Algorithm;
   readonly id: string | null;
   readonly name: string;
-  readonly key: Promise<CryptoKey | Uint8Array>;
+  readonly key: Promise<CryptoKey>;
 }
 
 export class TokenVerifier {
@@ -56,7 +56,7 @@ export class TokenVerifier {
   constructor(keys: readonly TokenKey[], rules: TokenRules) {
     this.#rules = rules;
     this.#keys = keys.map(({ algorithm, id, jwk }) => {
-      const key = importJWK({ ...jwk }, algorithm);
+      const key = importKey(jwk, algorithm);
       // A key that cannot be used fails each token that needs it, not the thread.
       key.catch(() => undefined);
       return { algorithm, id, name: keyName(jwk), key };
@@ -98,6 +98,14 @@ export class TokenVerifier {
       return refuse(faultOf(error));
     }
   }
+}
+
+/** Once and for all: of a secret, `jose` would make such a key for each token. */
+async function importKey(jwk: TokenKey['jwk'], algorithm: Algorithm): Promise<CryptoKey> {
+  const key = await importJWK({ ...jwk }, algorithm);
+  if (!(key instanceof Uint8Array)) return key;
+  const hash = `SHA-${algorithm.slice(-3)}`;
+  return crypto.subtle.importKey('raw', new Uint8Array(key), { name: 'HMAC', hash }, false, ['verify']);
 }
 
 /** Identifies a key without giving a secret away. */

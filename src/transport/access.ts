@@ -20,7 +20,8 @@ import { keepRequest, type RequestView } from './request-view.js';
 /** Handles a request to the stream of this name, empty where the path has none, of somebody who may. */
 export type Handler = (exchange: Exchange, name: string, req: RequestView) => Promise<void> | void;
 
-const BEARER = 'bearer ';
+/** As nearly all write it; any case will do (RFC 9110, 11.1). */
+const BEARER = 'Bearer ';
 const RETRY_AFTER_SECONDS = '5';
 /** The library takes a request of half a megabyte, if it comes at once; remembering such a credential would not be bounded. */
 const CREDENTIAL_LENGTH_MAX = 8192;
@@ -62,7 +63,7 @@ export class Access {
       const authenticating = authenticator.authenticate(credential);
       return this.#handleLater(authenticating, exchange, keepRequest(req), right, name, handler);
     }
-    this.#admit(exchange, known, right, name);
+    this.#admit(exchange, this.#principalOf(known), right, name);
     return handler(exchange, name, req);
   }
 
@@ -94,7 +95,7 @@ export class Access {
       return () => Promise.reject(error);
     }
     return async () =>
-      authenticator.known(credential) ?? this.#principalOf(authenticator.authenticate(credential));
+      this.#principalOf(authenticator.known(credential) ?? (await authenticator.authenticate(credential)));
   }
 
   async #handleLater(
@@ -107,14 +108,14 @@ export class Access {
   ): Promise<void> {
     exchange.watch();
     if (req.getMethod() === 'post' || req.getMethod() === 'put') exchange.holdBody();
-    const principal = await this.#principalOf(authenticating);
+    const principal = this.#principalOf(await authenticating);
     if (exchange.done) return;
     this.#admit(exchange, principal, right, name);
     await handler(exchange, name, req);
   }
 
-  async #principalOf(authenticating: Promise<Authenticated>): Promise<Principal> {
-    const authenticated = await authenticating;
+  /** @throws {RequestError} `unauthorized` or `keys_unavailable` */
+  #principalOf(authenticated: Authenticated): Principal {
     if (authenticated.outcome === 'refused') throw this.#refusal(authenticated.fault);
     return authenticated.principal;
   }
@@ -141,7 +142,12 @@ export class Access {
   #sentCredential(req: HttpRequest): string {
     const header = req.getHeader('authorization');
     if (header !== '') {
-      if (header.slice(0, BEARER.length).toLowerCase() !== BEARER) throw this.#refusal('scheme');
+      if (
+        !header.startsWith(BEARER) &&
+        header.slice(0, BEARER.length).toLowerCase() !== BEARER.toLowerCase()
+      ) {
+        throw this.#refusal('scheme');
+      }
       return header.slice(BEARER.length).trim();
     }
     const query = this.#tokenInQuery ? new Query(req.getQuery()).get('access_token') : undefined;

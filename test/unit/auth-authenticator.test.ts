@@ -33,8 +33,12 @@ function stage(
   return { authenticator, state };
 }
 
-function faultOf(result: Authenticated): string | null {
-  return result.outcome === 'refused' ? result.fault : null;
+function faultOf(result: Authenticated | null): string | null {
+  return result?.outcome === 'refused' ? result.fault : null;
+}
+
+function principalIdOf(result: Authenticated | null): string | null {
+  return result?.outcome === 'accepted' ? result.principal.id : null;
 }
 
 test('9.1 who was verified is known for a minute, and not longer than the token', async () => {
@@ -45,13 +49,13 @@ test('9.1 who was verified is known for a minute, and not longer than the token'
   assert.equal((await authenticator.authenticate(long)).outcome, 'accepted');
   await authenticator.authenticate(short);
   state.nowMs += 16_000;
-  assert.equal(authenticator.known(long)?.id, 'long');
+  assert.equal(principalIdOf(authenticator.known(long)), 'long');
   assert.equal(authenticator.known(short), null);
   state.nowMs += MINUTE_MS;
   assert.equal(authenticator.known(long), null);
 });
 
-test('9.1 what is refused is not remembered, nor more than the bound of what is accepted', async () => {
+test('9.1 no more than the bound of what is accepted is remembered', async () => {
   const keys = Array.from({ length: 4100 }, (_, index) => apiKey(`key-${index}`, {}));
   const { authenticator } = stage(
     material(
@@ -63,8 +67,50 @@ test('9.1 what is refused is not remembered, nor more than the bound of what is 
   const known = keys.filter(({ key }) => authenticator.known(key) !== null);
   assert.equal(known.length, 4096);
   assert.equal(authenticator.known(keys[0]?.key ?? ''), null, 'the oldest is forgotten');
-  assert.equal(faultOf(await authenticator.authenticate('gpl_nobody')), 'unknown_api_key');
-  assert.equal(authenticator.known('gpl_nobody'), null);
+});
+
+test('9.1 what is wrong with a token for good is known for a minute', async () => {
+  const { authenticator, state } = stage(material([issuer]));
+  const expired = await issuer.sign({ exp: nowSeconds() - 60 });
+  const forged = `${(await issuer.sign({})).split('.').slice(0, 2).join('.')}.${'A'.repeat(43)}`;
+  for (const token of [expired, forged, 'malformed']) await authenticator.authenticate(token);
+  const known = (): (string | null)[] =>
+    [expired, forged, 'malformed'].map((token) => faultOf(authenticator.known(token)));
+  assert.deepEqual(known(), ['expired', 'signature', 'malformed']);
+  state.nowMs += MINUTE_MS;
+  assert.deepEqual(known(), [null, null, null]);
+});
+
+test('9.1 what a refused token lacks may come: a time, or a key; that is looked at each time', async () => {
+  const stranger = await Issuers.create('ES256');
+  const { authenticator } = stage(material([issuer]));
+  const early = await issuer.sign({ nbf: nowSeconds() + 60 });
+  for (const token of [early, await stranger.sign({}), 'gpl_nobody']) {
+    assert.equal((await authenticator.authenticate(token)).outcome, 'refused');
+    assert.equal(authenticator.known(token), null);
+  }
+});
+
+test('9.1 however many are refused, who was let in stays known', async () => {
+  const { authenticator } = stage(material([issuer]));
+  const good = await issuer.sign({ sub: 'good' });
+  await authenticator.authenticate(good);
+  const bad = Array.from({ length: 5000 }, (_, index) => `bad-${index}`);
+  for (const token of bad) await authenticator.authenticate(token);
+  assert.equal(principalIdOf(authenticator.known(good)), 'good');
+  assert.equal(bad.filter((token) => authenticator.known(token) !== null).length, 1024);
+});
+
+test('9.1 a credential with the end of another one is not taken for it', async () => {
+  const { authenticator } = stage(material([issuer]));
+  const good = await issuer.sign({ sub: 'good' });
+  await authenticator.authenticate(good);
+  const [header, , signature] = good.split('.');
+  const forged = `${header}.${Buffer.from(JSON.stringify({ sub: 'other' })).toString('base64url')}.${signature}`;
+  assert.equal(authenticator.known(forged), null);
+  assert.equal(faultOf(await authenticator.authenticate(forged)), 'signature');
+  assert.equal(faultOf(authenticator.known(forged)), 'signature');
+  assert.equal(principalIdOf(authenticator.known(good)), 'good');
 });
 
 test('9.1 other keys make all forgotten that the old ones vouched for', async () => {
@@ -72,9 +118,12 @@ test('9.1 other keys make all forgotten that the old ones vouched for', async ()
   const { key, entry } = apiKey('ci', { publish: ['a'] });
   const { authenticator } = stage(material([issuer], [entry]));
   const token = await issuer.sign({});
+  const refused = await other.sign({}, { kid: issuer.keyId });
+  assert.equal(faultOf(await authenticator.authenticate(refused)), 'signature');
   const principals = [await authenticator.authenticate(token), await authenticator.authenticate(key)];
   const names = authenticator.replaceKeys(material([other], [{ ...entry, publish: [] }]));
   assert.equal(authenticator.known(token), null);
+  assert.equal(authenticator.known(refused), null);
   assert.equal(faultOf(await authenticator.authenticate(token)), 'unknown_key');
   for (const result of principals) {
     assert.ok(result.outcome === 'accepted');
