@@ -258,7 +258,7 @@ export class EdgeBroker {
   /** Answers everybody who waits for an event, with what there is. */
   wakeReaders(): void {
     for (const stream of [...this.#read]) {
-      for (const waiter of [...stream.waiters]) if (waiter.reads) waiter.wake();
+      for (const waiter of [...stream.waiters]) if (waiter.reads) waiter.wake(stream.drainedSeq);
     }
   }
 

@@ -19,8 +19,11 @@ export interface Waiter {
   readonly afterSeq: number;
   /** Whether it is sent away when the broker drains: a reader is, a publisher is waited for. */
   readonly reads: boolean;
-  /** Called once, when there is more, or the stream was closed or deleted. */
-  wake(): void;
+  /**
+   * Called once, when there is more, or the stream was closed or deleted, or the broker drains.
+   * @param committed newest seq that is committed; null when the stream is no more.
+   */
+  wake(committed: number | null): void;
 }
 
 export class EdgeStream implements StreamHandle {

@@ -315,7 +315,7 @@ export class FanOut {
         subscription.sink.end({ kind: 'deleted', cursor: formatCursor(stream.epoch, subscription.cursor) });
       }
     }
-    for (const waiter of [...stream.waiters]) waiter.wake();
+    for (const waiter of [...stream.waiters]) waiter.wake(null);
     this.#events.gone(stream);
   }
 
@@ -327,7 +327,7 @@ export class FanOut {
   #wakeWaiters(stream: EdgeStream, committed: number, closed: boolean): void {
     if (stream.waiters.size === 0) return;
     for (const waiter of [...stream.waiters]) {
-      if (closed || committed > waiter.afterSeq) waiter.wake();
+      if (closed || committed > waiter.afterSeq) waiter.wake(committed);
     }
   }
 }

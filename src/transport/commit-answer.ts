@@ -18,31 +18,52 @@ export function answerWhenCommitted(publishing: Publishing, stream: EdgeStream, 
     broker.releaseReader(stream);
     return publishing.published(stream.epoch, placed);
   }
-  const waiter: Waiter = {
-    afterSeq: last - 1,
-    reads: false,
-    wake: () => {
-      finish();
-      const at = broker.positions(stream);
-      if (at === null)
-        publishing.fail(new RequestError('stream_not_found', 'it was deleted before the commit'));
-      else if (at.committed >= last) publishing.published(stream.epoch, placed);
-      else publishing.fail(commitUnknown());
-    },
-  };
-  // One timer a publish: cheap beside a commit, and it fires only for a log that is stuck.
-  const timer = setTimeout(() => {
-    finish();
-    publishing.fail(commitUnknown());
-  }, COMMIT_MS_MAX);
-  function finish(): void {
-    clearTimeout(timer);
-    broker.removeWaiter(stream, waiter);
-  }
-  publishing.onGone(finish);
-  broker.addCommitWaiter(stream, waiter);
+  broker.addCommitWaiter(stream, new CommitWaiter(publishing, stream, placed));
 }
 
-function commitUnknown(): RequestError {
-  return new RequestError('commit_unknown', undefined, {}, { 'Retry-After': '1' });
+/** A publish whose events are appended and not committed. */
+class CommitWaiter implements Waiter {
+  readonly reads = false;
+  readonly #publishing: Publishing;
+  readonly #stream: EdgeStream;
+  readonly #placed: Placed;
+  /** One a publish: cheap beside a commit, and it fires only for a log that is stuck. */
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(publishing: Publishing, stream: EdgeStream, placed: Placed) {
+    this.#publishing = publishing;
+    this.#stream = stream;
+    this.#placed = placed;
+    this.#timer = setTimeout(giveUp, COMMIT_MS_MAX, this);
+    publishing.onGone(() => this.#leave());
+  }
+
+  get afterSeq(): number {
+    return this.#placed.last - 1;
+  }
+
+  wake(committed: number | null): void {
+    this.#leave();
+    if (committed === null) {
+      this.#publishing.fail(new RequestError('stream_not_found', 'it was deleted before the commit'));
+    } else if (committed >= this.#placed.last) {
+      this.#publishing.published(this.#stream.epoch, this.#placed);
+    } else {
+      this.giveUp();
+    }
+  }
+
+  giveUp(): void {
+    this.#leave();
+    this.#publishing.fail(new RequestError('commit_unknown', undefined, {}, { 'Retry-After': '1' }));
+  }
+
+  #leave(): void {
+    clearTimeout(this.#timer);
+    this.#publishing.edge.broker.removeWaiter(this.#stream, this);
+  }
+}
+
+function giveUp(waiter: CommitWaiter): void {
+  waiter.giveUp();
 }
