@@ -23,7 +23,7 @@ export type LoadMode = 'send' | 'publish' | 'fanout' | 'latency' | 'storm' | Pee
 export type PeerMode = 'peer' | 'peer-storm';
 
 /** Those that go on until they are told to end. */
-export type HeldMode = 'idle' | 'surge';
+export type HeldMode = 'idle' | 'surge' | 'attack';
 
 /** Option names without the dashes: `{ 'duration-ms': 3000 }`. Undefined ones are left out. */
 export type LoadOptions = Readonly<Record<string, number | string | undefined>>;
@@ -109,6 +109,8 @@ export async function holdLoad(mode: HeldMode, options: LoadOptions): Promise<He
   const child = start(mode, options);
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   const end = ended(child, mode);
+  // Whoever releases it hears of it; until then nobody may be waiting.
+  end.catch(() => undefined);
   const nextLine = async (): Promise<string | null> => {
     const { value, done } = await lines.next();
     return done ? null : value;
@@ -141,8 +143,9 @@ function start(mode: LoadMode, options: LoadOptions): ChildProcessWithoutNullStr
   const args = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name}`, String(value)],
   );
-  // The surge is there to be in the server's way, not in that of the load that is measured beside them.
-  const command = mode === 'surge' ? ['nice', '-n', String(YIELDS), ...program] : program;
+  // They are there to be in the server's way, not in that of the load that is measured beside them.
+  const command =
+    mode === 'surge' || mode === 'attack' ? ['nice', '-n', String(YIELDS), ...program] : program;
   return spawn(command[0] as string, [...command.slice(1), mode, ...args]);
 }
 

@@ -27,6 +27,9 @@ export interface Settings {
   /** Those who come back to a log while others watch a stream live. */
   readonly surgeSubscribers: number;
   readonly surgeEvents: number;
+  /** Requests that are begun and never ended, and connects and forged tokens a second beside them. */
+  readonly halfOpenRequests: number;
+  readonly attackRate: number;
   readonly liveSubscribers: number;
   /** Publishes a second. */
   readonly liveRate: number;
@@ -75,6 +78,8 @@ const FULL: Settings = {
   replayEvents: 50_000,
   surgeSubscribers: 2000,
   surgeEvents: 10_000,
+  halfOpenRequests: 5000,
+  attackRate: 1000,
   liveSubscribers: 100,
   liveRate: 250,
   eventBytes: 100,
@@ -103,6 +108,7 @@ const SMOKE: Settings = {
   replayEvents: 3000,
   surgeSubscribers: 100,
   surgeEvents: 1000,
+  halfOpenRequests: 100,
   liveSubscribers: 20,
   judged: false,
 };

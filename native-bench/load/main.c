@@ -21,6 +21,7 @@ static const struct mode modes[] = {
     {"latency", run_latency, true, "--rate publishes a second, and how late they reach --subscribers"},
     {"storm", run_storm, true, "--subscribers resume at once, --events behind; --times over"},
     {"surge", run_surge, true, "the same over and over, each on its own, until stdin closes"},
+    {"attack", run_attack, true, "--subscribers requests without an end, --rate connects and forged tokens a second"},
     {"peer", run_peer, true, "a fan-out of any server that takes POST and delivers SSE; --rate 0: closed loop"},
     {"peer-storm", run_peer_storm, true, "--subscribers come to such a server at once for --events that it has"},
     {"ask", run_ask, true, "--publishers that send --request and wait for --answer-lines, in a closed loop"},

@@ -6,6 +6,7 @@ void run_fanout(void);
 void run_latency(void);
 void run_storm(void);
 void run_surge(void);
+void run_attack(void);
 void run_peer(void);
 void run_peer_storm(void);
 void run_ask(void);

@@ -9,6 +9,7 @@ import {
 } from './fan-out.js';
 import { idle } from './idle.js';
 import { liveInStorm } from './live-in-storm.js';
+import { liveUnderAttack } from './live-under-attack.js';
 import { streamsByThousands } from './many-streams.js';
 import { publish, publishAsProducer, publishLines, publishMsgpack, publishWithToken } from './publish.js';
 import { replayFromLog } from './replay.js';
@@ -33,6 +34,7 @@ export const SCENARIOS: readonly Scenario[] = [
   durableBatches,
   replayFromLog,
   liveInStorm,
+  liveUnderAttack,
   idle,
 ];
 

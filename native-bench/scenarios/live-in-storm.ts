@@ -1,21 +1,15 @@
 import { DURABLE_SMALL_RING } from '../brokers.js';
-import { holdLoad, LoadError, type LoadReport, numberOf } from '../load-client.js';
-import { type Bench, newStreamName, runOnNewStream, type Scenario, serverOptions } from './scenario.js';
+import { holdLoad, LoadError, numberOf } from '../load-client.js';
+import { liveDelivery, liveSample, measureLive } from './live.js';
+import { newStreamName, type Scenario, serverOptions } from './scenario.js';
 
-/** Publishers that are free when an event is due: more than are ever waiting for their commit. */
-const PUBLISHERS = 64;
 const PREPARED_BATCH = 500;
 
-/** How late live events are with nothing else to do. */
-const liveQuiet: Scenario = {
+const liveQuiet = liveDelivery({
   name: 'live-quiet',
   doc: 'p99 from when a publish was due to its delivery, at a fixed rate, durable',
-  unit: 'us',
-  target: null,
-  async measure(bench) {
-    return liveSample(await measureLive(bench));
-  },
-};
+  setup: DURABLE_SMALL_RING,
+});
 
 /** How late they are while many others, far behind, read another stream of the same broker out of the log. */
 export const liveInStorm: Scenario = {
@@ -34,7 +28,7 @@ export const liveInStorm: Scenario = {
       events: surgeEvents,
       batch: PREPARED_BATCH,
     });
-    const live = await measureLive(bench);
+    const live = await measureLive(bench, DURABLE_SMALL_RING);
     const storm = await surge.release();
     if (storm === null || numberOf(storm, 'deliveries') === 0) {
       throw new LoadError('the storm delivered nothing while the others were measured');
@@ -47,17 +41,3 @@ export const liveInStorm: Scenario = {
     });
   },
 };
-
-function measureLive(bench: Bench): Promise<LoadReport> {
-  const { settings } = bench;
-  return runOnNewStream(bench, DURABLE_SMALL_RING, 'latency', {
-    subscribers: settings.liveSubscribers,
-    publishers: PUBLISHERS,
-    rate: settings.liveRate,
-    'duration-ms': settings.durationMs,
-  });
-}
-
-function liveSample(report: LoadReport): { value: number; report: LoadReport } {
-  return { value: numberOf(report, 'deliveryP99Us'), report };
-}

@@ -40,6 +40,8 @@ const SCENARIOS = [
   'replay-log',
   'live-quiet',
   'live-in-storm',
+  'live-token',
+  'live-under-attack',
   'idle',
 ];
 
@@ -139,11 +141,16 @@ describe('the bench', { skip }, () => {
   });
 
   /** A fault ends the load at once, so a run that waits for one may be long. */
-  async function loadAgainst(behaviour: Behaviour, mode: string, durationMs = 100): Promise<Outcome> {
+  async function loadAgainst(
+    behaviour: Behaviour,
+    mode: string,
+    durationMs = 100,
+    more: readonly string[] = [],
+  ): Promise<Outcome> {
     const broker = new FakeBroker(behaviour);
     const port = await broker.listen();
     const sizes = ['--subscribers', '3', '--events', '30', '--duration-ms', String(durationMs)];
-    const outcome = await run(loadClient, [mode, '--port', String(port), ...sizes]);
+    const outcome = await run(loadClient, [mode, '--port', String(port), ...sizes, ...more]);
     await broker.close();
     return outcome;
   }
@@ -198,6 +205,32 @@ describe('the bench', { skip }, () => {
     const { code, stderr } = await run(process.execPath, [BENCH, '--no-such-flag']);
     assert.equal(code, 2);
     assert.match(stderr, /usage: npm run bench/);
+  });
+
+  describe('the load client in mode attack', () => {
+    const attack = (refuse: (response: ServerResponse) => void): Promise<Outcome> =>
+      loadAgainst({ frame: frameOf, refuse }, 'attack', 100, [
+        '--header',
+        `Authorization: Bearer e.e.${'s'.repeat(43)}`,
+      ]);
+
+    test('counts what a faithful server refuses', async () => {
+      const { code, stdout, stderr } = await attack((response) => response.writeHead(401).end('{}'));
+      assert.equal(code, 0, stderr);
+      const [began, ended] = stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      assert.equal(began.began, 1);
+      assert.ok(ended.refusedTokens > 0);
+      assert.equal(ended.halfOpen, 3);
+    });
+
+    test('fails when a forged token is let in', async () => {
+      const { code, stdout, stderr } = await attack((response) => response.writeHead(200).end('{}'));
+      assert.equal(code, 1, stdout);
+      assert.match(stderr, /a forged token: HTTP\/1\.1 200 OK/);
+    });
   });
 
   for (const mode of ['fanout', 'latency', 'storm']) {
