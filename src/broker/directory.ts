@@ -196,6 +196,13 @@ export class Directory {
     return { ref, positions };
   }
 
+  /** The broker's own streams, which no list has. */
+  *ownStates(): Generator<StreamState> {
+    for (const name of this.#entries.keys()) {
+      if (name.startsWith(OWN_STREAMS_PREFIX)) yield this.state(name) as StreamState;
+    }
+  }
+
   *states(): Generator<StreamState> {
     for (const name of this.#entries.keys()) yield this.state(name) as StreamState;
   }

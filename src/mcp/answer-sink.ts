@@ -16,8 +16,8 @@ export function answerSink(
     get isClosed() {
       return isClosed;
     },
-    push(message) {
-      if (message.kind !== 'response') return before.push(message);
+    push(message, reached) {
+      if (message.kind !== 'response') return before.push(message, reached);
       isClosed = true;
       answered(message);
     },

@@ -8,15 +8,18 @@
 import { isUtf8 } from 'node:buffer';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
+import { hasMessageAfter } from './answered-streams.js';
 import { JSON_ANSWER, NOTHING_MORE, PARSE_ERROR, refusal, whole } from './answers.js';
 import { FrontCount } from './front-counts.js';
 import { BAD_REQUEST, LIMIT_REACHED, type RpcMessage, readMessages } from './json-rpc.js';
 import type { MessageStream } from './message-stream.js';
-import type { ClientRequest, FollowStream, LostStream, Verdict } from './messages.js';
+import type { ClientRequest, FollowStream, Left, LostStream, ServerUse, Verdict } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
 import { beginAtServer, changeNotices, passOn } from './relay.js';
 import { isStatelessRevision } from './revision.js';
+import { ServerUses } from './server-use.js';
 import { Session } from './session.js';
+import type { SessionRecord } from './session-record.js';
 import { Sessions, type SessionsOptions } from './sessions.js';
 import { SseTransport, type SseTransportOptions } from './sse-transport.js';
 import { StatelessCalls, type StatelessCallsOptions } from './stateless-calls.js';
@@ -42,11 +45,13 @@ export class Front {
   readonly #readers: Readers;
   readonly #sse: SseTransport;
   readonly #stateless: StatelessCalls;
+  readonly #uses: ServerUses;
 
   constructor(options: FrontOptions) {
     this.#options = options;
     this.#sessions = new Sessions(options);
     this.#readers = new Readers(options);
+    this.#uses = new ServerUses(options.paths);
     const shared = { ...options, sessions: this.#sessions, readers: this.#readers };
     this.#sse = new SseTransport(shared);
     this.#stateless = new StatelessCalls(shared);
@@ -72,9 +77,15 @@ export class Front {
   }
 
   /** A reader is off its stream. */
-  left(reader: number, deliveredSeq: number): void {
-    this.#readers.left(reader, deliveredSeq);
+  left({ reader, deliveredSeq, isRefused }: Left): void {
+    const mount = this.#readers.left(reader, deliveredSeq);
+    if (isRefused && mount !== null) this.#uses.noteRefused(mount);
     this.#stateless.left(reader);
+  }
+
+  /** How its servers are used now. */
+  report(): ServerUse[] {
+    return this.#uses.report(this.#sessions, this.#readers.mounts());
   }
 
   /** Ends sessions that nobody uses, and keeps what the others need. Call it every few seconds. */
@@ -82,9 +93,14 @@ export class Front {
     this.#sessions.sweep();
   }
 
-  /** Ends all sessions: the process goes down. */
+  /** The process goes down. */
   close(): Promise<void> {
-    return this.#sessions.endAll();
+    return this.#sessions.close();
+  }
+
+  /** Takes up a session that another process has left; null: its server is not behind this front any more. */
+  restore(record: SessionRecord): Session | null {
+    return this.#sessions.restore(record);
   }
 
   async #post(request: ClientRequest, body: Uint8Array): Promise<Verdict> {
@@ -110,9 +126,13 @@ export class Front {
     if (!(session instanceof Session)) return session;
     const answer = await beginAtServer(session, request, call, this.#options.counts);
     if ('status' in answer || answer.value === undefined) {
-      void this.#sessions.end(session);
+      this.#sessions.end(session);
       return 'status' in answer ? whole(answer) : { ...JSON_ANSWER, body: answer.text };
     }
+    await session.keeper?.begin().catch((error: unknown) => {
+      this.#sessions.end(session);
+      throw error;
+    });
     const headers = { ...JSON_ANSWER.headers, 'Mcp-Session-Id': session.id };
     return { ...JSON_ANSWER, headers, body: answer.text };
   }
@@ -124,13 +144,13 @@ export class Front {
     calls: readonly string[],
   ): Promise<Verdict> {
     if (calls.join().length > CALL_IDS_LENGTH_MAX) return refusal(400, BAD_REQUEST, 'the ids are too long');
-    const stream = await session.openCall(calls);
+    const stream = await session.openCall(calls, request.forwarded);
     if (stream === null) {
       this.#options.counts.add(FrontCount.refusedCalls, 1);
       return refusal(429, LIMIT_REACHED, 'too many calls under way', calls[0]);
     }
     this.#options.counts.add(FrontCount.calls, 1);
-    this.#readers.first(stream, request.reader);
+    this.#readers.first(stream, request);
     session.upstream.call(body, request.forwarded, stream);
     // A quick answer goes out whole: each time that another thread is woken costs more than the rest of the call.
     await stream.closedWithin(BEGIN_MS);
@@ -146,10 +166,14 @@ export class Front {
     const position = this.#options.ids.read(request.lastEventId, session.identity);
     if (position === null) return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given to this session');
     if (position.seq === null) return NOTHING_MORE;
-    const stream = session.find(position);
+    const stream = await session.find(position);
+    if (stream?.isClosed === true && !(await hasMessageAfter(this.#options.streams, stream, position.seq))) {
+      return NOTHING_MORE;
+    }
     if (stream !== null) return this.#read(session, stream, () => position.seq, request);
     if (position.key === OWN_STREAM)
       return this.#read(session, await session.ownStream(), () => null, request);
+    this.#uses.noteRefused(session.mount);
     const { key, epoch, calls } = position;
     const { id, primes, identity } = session;
     const prefix = this.#options.ids.prefix({ ...identity, key, epoch, calls });
@@ -162,17 +186,25 @@ export class Front {
     session: Session,
     stream: MessageStream,
     afterSeq: () => number | null,
-    { reader }: ClientRequest,
+    request: ClientRequest,
   ): Promise<Verdict> {
+    const { reader } = request;
     this.#sessions.use(session);
-    const isNewest = await this.#readers.takeOver(stream, reader);
-    return isNewest
+    const isNewest = await this.#readers.takeOver(stream, request);
+    if (isNewest && stream.isOwn) {
+      await session.keeper?.ownIsRead().catch((error: unknown) => {
+        this.#readers.left(reader, 0);
+        throw error;
+      });
+    }
+    // Another one may have come meanwhile.
+    return stream.reader === reader
       ? follow(session, stream, afterSeq())
       : refusal(503, BAD_REQUEST, 'another connection took over');
   }
 
-  #delete(session: Session): Verdict {
-    void this.#sessions.end(session);
+  async #delete(session: Session): Promise<Verdict> {
+    await this.#sessions.endForGood(session);
     return { verdict: 'answer', status: 200, headers: {}, body: '' };
   }
 }

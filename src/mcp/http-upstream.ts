@@ -20,6 +20,7 @@ import {
   type Upstream,
   UpstreamError,
   type UpstreamReason,
+  type UpstreamSession,
 } from './upstream.js';
 
 /** Failed attempts in a row, to take up a stream, after which its call is given up. */
@@ -38,6 +39,8 @@ const ACCEPT = 'application/json, text/event-stream';
 export interface HttpUpstreamOptions {
   readonly target: HttpTarget;
   readonly messageBytesMax: number;
+  /** The session as another process left it; null: a new one. */
+  readonly session: UpstreamSession | null;
   /** The server took up a session anew that it had forgotten. */
   readonly renewed: () => void;
 }
@@ -56,6 +59,19 @@ export class HttpUpstream implements Upstream {
 
   constructor(options: HttpUpstreamOptions) {
     this.#options = options;
+    const { session } = options;
+    if (session === null) return;
+    const { body, headers } = session.beginning;
+    this.#beginning = { body: Buffer.from(body), headers };
+    this.#sessionId = session.id;
+    this.#revision = session.revision;
+  }
+
+  get session(): UpstreamSession | null {
+    if (this.#beginning === null) return null;
+    const { body, headers } = this.#beginning;
+    const beginning = { body: Buffer.from(body).toString(), headers };
+    return { beginning, id: this.#sessionId, revision: this.#revision };
   }
 
   async initialize(
@@ -74,10 +90,16 @@ export class HttpUpstream implements Upstream {
   }
 
   call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void {
-    void this.#call(body, headers, sink).catch((error: unknown) => {
-      if (!(error instanceof UpstreamError)) throw error;
-      sink.fail(error.toRpcError());
-    });
+    failInto(sink, this.#call(body, headers, sink));
+  }
+
+  resume(reached: string | null, headers: ForwardedHeaders, sink: MessageSink): void {
+    const takeUp = async (): Promise<void> => {
+      if (reached === null) throw new UpstreamError('broken');
+      const from = await this.#resume({ lastId: reached, retryMs: RESUME_MS }, headers, sink);
+      await this.#takeUp(from, headers, sink);
+    };
+    failInto(sink, takeUp());
   }
 
   async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
@@ -85,15 +107,20 @@ export class HttpUpstream implements Upstream {
     return answer instanceof IncomingMessage ? this.#toReply(answer) : answer;
   }
 
-  listen(headers: ForwardedHeaders, sink: MessageSink): void {
-    void this.#listen(headers, sink).catch((error: unknown) => {
+  listen(headers: ForwardedHeaders, sink: MessageSink, reached: string | null): void {
+    const last = { lastId: reached ?? '', retryMs: RESUME_MS };
+    void this.#listen(last, headers, sink).catch((error: unknown) => {
       if (!(error instanceof UpstreamError)) throw error;
     });
   }
 
-  async end(): Promise<void> {
+  async suspend(): Promise<void> {
     this.#ending.abort();
     for (const request of this.#underWay) request.destroy();
+  }
+
+  async end(): Promise<void> {
+    await this.suspend();
     if (this.#sessionId === null) return;
     const headers = this.#withSession(this.#beginning?.headers ?? {});
     // Nobody is there to be told what comes of it.
@@ -104,7 +131,12 @@ export class HttpUpstream implements Upstream {
   async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
     const answer = await this.#requestInSession('POST', headers, body);
     if (!(answer instanceof IncomingMessage)) return tellRefusal(answer, sink);
-    let resumable = await this.#readAnswer(answer, sink);
+    await this.#takeUp(await this.#readAnswer(answer, sink), headers, sink);
+  }
+
+  /** Takes an event stream up until all is answered. @throws {UpstreamError} */
+  async #takeUp(from: Resumable | null, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    let resumable = from;
     for (let failures = 0; !sink.isClosed; ) {
       if (resumable === null || failures === RESUMES_MAX) throw new UpstreamError('broken');
       const before: Resumable = resumable;
@@ -140,8 +172,8 @@ export class HttpUpstream implements Upstream {
     });
   }
 
-  async #listen(headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
-    let last: Resumable = { lastId: '', retryMs: RESUME_MS };
+  async #listen(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    let last = from;
     for (let failures = 0; !sink.isClosed; ) {
       const before = last;
       try {
@@ -173,7 +205,7 @@ export class HttpUpstream implements Upstream {
    */
   async #readAnswer(response: IncomingMessage, sink: MessageSink): Promise<Resumable | null> {
     if (!isEventStream(response)) {
-      await this.#pushAll(await readText(response, this.#options.messageBytesMax), sink);
+      await this.#pushAll(await readText(response, this.#options.messageBytesMax), sink, null);
       if (!sink.isClosed) throw new UpstreamError('rubbish');
       return null;
     }
@@ -183,8 +215,11 @@ export class HttpUpstream implements Upstream {
     try {
       for await (const { id, type, data } of readEvents(response, decoder, this.#options.messageBytesMax)) {
         if (id !== null) lastId = id;
-        if (data === null || data === '' || (type !== '' && type !== 'message')) continue;
-        const room = this.#pushAll(data, sink);
+        if (data === null || data === '' || (type !== '' && type !== 'message')) {
+          if (id !== null && id !== '') sink.reached?.(id);
+          continue;
+        }
+        const room = this.#pushAll(data, sink, lastId === '' ? null : lastId);
         if (room !== undefined) await room;
         if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
       }
@@ -198,11 +233,11 @@ export class HttpUpstream implements Upstream {
   }
 
   /** @throws {UpstreamError} `rubbish` */
-  #pushAll(text: string, sink: MessageSink): Promise<void> | void {
+  #pushAll(text: string, sink: MessageSink, reached: string | null): Promise<void> | void {
     const messages = readMessages(text);
     if (messages === null) throw new UpstreamError('rubbish');
     let room: Promise<void> | undefined;
-    for (const message of messages) room = sink.push(message) ?? room;
+    for (const message of messages) room = sink.push(message, reached) ?? room;
     return room;
   }
 
@@ -285,6 +320,14 @@ export class HttpUpstream implements Upstream {
       throw new UpstreamError('broken');
     });
   }
+}
+
+/** What fails of a call answers it. */
+function failInto(sink: MessageSink, call: Promise<void>): void {
+  void call.catch((error: unknown) => {
+    if (!(error instanceof UpstreamError)) throw error;
+    sink.fail(error.toRpcError());
+  });
 }
 
 /** An HTTP error: what it says goes to the client, where it is an answer to the call. @throws {UpstreamError} `refused` */

@@ -9,6 +9,7 @@ import type { StreamRef } from '../broker/edge-stream.js';
 import type { Backlog } from './backlog.js';
 import { errorText, LIMIT_REACHED, type RpcError, type RpcMessage } from './json-rpc.js';
 import type { McpStreams } from './mcp-streams.js';
+import { isNote, messageType, NOTE_TYPES } from './stream-notes.js';
 import { StreamWriter, type Taken } from './stream-writer.js';
 
 export interface MessageStreamOptions {
@@ -26,6 +27,19 @@ export interface MessageStreamOptions {
   readonly failed: (error: RpcError) => void;
   /** The stream has a hole at its end and is gone: who asks for it is told so. */
   readonly lost: () => void;
+  /** Whether another process may go on with it: what it has to know stands beside the messages. */
+  readonly isKept?: boolean;
+  /** What became of it in another process. */
+  readonly before?: CallsBefore;
+  /** Called when nobody reads it any more. */
+  readonly left?: () => void;
+}
+
+/** What became of a stream before this process; calls by their ids as JSON. */
+export interface CallsBefore {
+  readonly answered: ReadonlySet<string>;
+  readonly cancelled: ReadonlySet<string>;
+  readonly endsWithNote: boolean;
 }
 
 const TOO_LARGE: RpcError = {
@@ -53,11 +67,15 @@ export class MessageStream {
   deliveredSeq = 0;
   /** See the options. */
   lost: () => void;
-  /** Calls that the client has cancelled: their answer may never come, and nobody waits for it. */
-  readonly cancelled = new Set<string>();
+  /** Whether what was taken last is a note: who has the last message has all, though not the last event. */
+  endsWithNote: boolean;
 
   readonly #streams: McpStreams;
   readonly #unanswered: Set<string>;
+  /** Calls that the client has cancelled: their answer may never come, and nobody waits for it. */
+  readonly #cancelled: Set<string>;
+  readonly #isKept: boolean;
+  readonly #left: (() => void) | undefined;
   readonly #answered: () => void;
   readonly #failed: (error: RpcError) => void;
   readonly #writer: StreamWriter;
@@ -70,7 +88,12 @@ export class MessageStream {
     this.prefix = options.prefix;
     this.calls = options.calls;
     this.#streams = options.streams;
-    this.#unanswered = new Set(options.calls);
+    const { before } = options;
+    this.#unanswered = new Set(options.calls.filter((call) => !before?.answered.has(call)));
+    this.#cancelled = new Set(before?.cancelled);
+    this.endsWithNote = before?.endsWithNote ?? false;
+    this.#isKept = options.isKept === true;
+    this.#left = options.left;
     this.#answered = options.answered;
     this.#failed = options.failed;
     this.lost = options.lost;
@@ -93,22 +116,45 @@ export class MessageStream {
     return this.#closed;
   }
 
-  awaits(call: string): boolean {
-    return this.#unanswered.has(call);
+  /** The client waits for this call no longer. */
+  cancel(call: string): void {
+    if (!this.#unanswered.has(call) || this.#cancelled.has(call)) return;
+    this.#cancelled.add(call);
+    this.note('cancelled', call);
   }
 
   /**
    * Takes a message. What answers none of the calls, and what comes after the last answer, is dropped.
+   * @param reached where the server's stream can be taken up after it; null: nobody knows.
    * @returns a promise where there is no room now: resolves when the next may be pushed.
    */
-  push(message: RpcMessage): Promise<void> | void {
+  push(message: RpcMessage, reached: string | null = null): Promise<void> | void {
     if (this.#closed) return;
     if (message.kind === 'response') {
       if (message.id === null || !this.#unanswered.delete(message.id)) return;
     }
-    const room = this.tell(message.text, message.kind === 'response' ? message.id : null);
+    const call = message.kind === 'response' ? message.id : null;
+    const room = this.tell(message.text, call, this.#isKept ? messageType(reached) : null);
     if (!this.isOwn && this.#unanswered.size === 0) this.close();
     return room;
+  }
+
+  /** The server has said where its stream can be taken up, and no message. */
+  reached(id: string): void {
+    this.note('reached', id);
+  }
+
+  /** Writes down what another process has to know, where there may be one. */
+  note(type: keyof typeof NOTE_TYPES, text: string): void {
+    if (this.#isKept) void this.tell(text, null, NOTE_TYPES[type]);
+  }
+
+  /** @param deliveredSeq newest seq that has left for the reader who is gone; 0: none. */
+  left(reader: ReaderName, deliveredSeq: number): void {
+    this.deliveredSeq = Math.max(this.deliveredSeq, deliveredSeq);
+    if (this.reader !== reader) return;
+    this.reader = null;
+    this.#left?.();
   }
 
   /** Answers every call that is not answered yet. Of those that the client has cancelled it expects no answer. */
@@ -116,7 +162,7 @@ export class MessageStream {
     if (this.#closed) return;
     this.#failed(error);
     for (const call of this.#unanswered) {
-      if (!this.cancelled.has(call)) void this.tell(errorText(call, error), call);
+      if (!this.#cancelled.has(call)) void this.tell(errorText(call, error), call);
     }
     this.#unanswered.clear();
     this.close();
@@ -129,6 +175,11 @@ export class MessageStream {
     this.#over();
   }
 
+  /** Another process will go on with it: takes nothing more, and leaves the stream as it is. */
+  suspend(): void {
+    this.#closed = true;
+  }
+
   /**
    * Takes a message as it is.
    * @param call that it answers, as JSON; null: none.
@@ -136,7 +187,9 @@ export class MessageStream {
    * @returns as `push`
    */
   tell(text: string, call: string | null = null, type: string | null = null): Promise<void> | void {
-    if (!this.#closed) return this.#writer.append({ text, call, type });
+    if (this.#closed) return;
+    this.endsWithNote = isNote(type);
+    return this.#writer.append({ text, call, type });
   }
 
   /** Resolves when it is closed, or after so long. */

@@ -72,6 +72,18 @@ export interface LostStream extends ReaderOf {
 
 export type Verdict = WholeAnswer | FollowStream | LostStream;
 
+/** How a server behind the front is used now. */
+export interface ServerUse {
+  readonly path: string;
+  readonly sessions: number;
+  /** Requests that wait for their answer, batches counted once. */
+  readonly calls: number;
+  /** Connections that read a stream. */
+  readonly readers: number;
+  /** Clients that came back to messages that are gone, or were overtaken, since the start. */
+  readonly refusedResumes: number;
+}
+
 /** From an edge. */
 export type FromEdge =
   | {
@@ -80,6 +92,7 @@ export type FromEdge =
       readonly request: ClientRequest;
       readonly left: readonly Left[];
     }
+  | { readonly kind: 'report'; readonly id: number; readonly left: readonly Left[] }
   | { readonly kind: 'left'; readonly left: readonly Left[] };
 
 /** A reader is off its stream, and nothing more is written to it. */
@@ -87,10 +100,13 @@ export interface Left {
   readonly reader: number;
   /** Newest seq that has left the process. */
   readonly deliveredSeq: number;
+  /** Whether it was told that what comes next is gone. */
+  readonly isRefused: boolean;
 }
 
 /** To an edge. */
 export type ToEdge =
   | { readonly kind: 'verdict'; readonly id: number; readonly verdict: Verdict }
+  | { readonly kind: 'report'; readonly id: number; readonly servers: readonly ServerUse[] }
   /** Another connection reads the stream from now on. Answered by `left`, in any case. */
   | { readonly kind: 'end'; readonly reader: number };

@@ -5,6 +5,7 @@
 
 import { FrontCount, type FrontCounts } from './front-counts.js';
 import type { MessageStream, ReaderName } from './message-stream.js';
+import type { ClientRequest } from './messages.js';
 
 export interface ReadersOptions {
   /** Takes a reader off its stream; `left` follows, in any case. */
@@ -12,8 +13,12 @@ export interface ReadersOptions {
   readonly counts: FrontCounts;
 }
 
+/** A connection, and the mount at which it asked. */
+type Reader = Pick<ClientRequest, 'reader' | 'mount'>;
+
 interface Reading {
   readonly stream: MessageStream;
+  readonly mount: number;
   /** Resolves when the one before is off the stream. */
   readonly begun: Promise<void>;
   /** Resolves when this one is. */
@@ -33,11 +38,11 @@ export class Readers {
   }
 
   /** Resolves when the reader before is off the stream. @returns false when meanwhile another one has come. */
-  async takeOver(stream: MessageStream, reader: ReaderName): Promise<boolean> {
+  async takeOver(stream: MessageStream, { reader, mount }: Reader): Promise<boolean> {
     const before = stream.reader;
     const reading = before === null ? undefined : this.#open.get(before);
     const begun = reading === undefined ? Promise.resolve() : reading.begun.then(() => reading.over);
-    this.#add(stream, reader, begun);
+    this.#add(stream, { reader, mount }, begun);
     if (before !== null && reading !== undefined) {
       this.#endReader(before);
       this.#counts.add(FrontCount.takeovers, 1);
@@ -49,21 +54,26 @@ export class Readers {
   }
 
   /** The reader of a stream that was just made. @param left called when it is off the stream. */
-  first(stream: MessageStream, reader: ReaderName, left?: () => void): void {
+  first(stream: MessageStream, reader: Reader, left?: () => void): void {
     this.#add(stream, reader, Promise.resolve(), left);
   }
 
-  left(reader: ReaderName, deliveredSeq: number): void {
-    const reading = this.#open.get(reader);
-    if (reading === undefined) return;
-    this.#open.delete(reader);
-    const { stream } = reading;
-    stream.deliveredSeq = Math.max(stream.deliveredSeq, deliveredSeq);
-    if (stream.reader === reader) stream.reader = null;
-    reading.end();
+  /** Mounts of those who read, one for each. */
+  *mounts(): Generator<number> {
+    for (const { mount } of this.#open.values()) yield mount;
   }
 
-  #add(stream: MessageStream, reader: ReaderName, begun: Promise<void>, left?: () => void): void {
+  /** @returns the mount that it read of; null: it was off its stream before. */
+  left(reader: ReaderName, deliveredSeq: number): number | null {
+    const reading = this.#open.get(reader);
+    if (reading === undefined) return null;
+    this.#open.delete(reader);
+    reading.stream.left(reader, deliveredSeq);
+    reading.end();
+    return reading.mount;
+  }
+
+  #add(stream: MessageStream, { reader, mount }: Reader, begun: Promise<void>, left?: () => void): void {
     let end = (): void => undefined;
     const over = new Promise<void>((resolve) => {
       end = () => {
@@ -72,6 +82,6 @@ export class Readers {
       };
     });
     stream.reader = reader;
-    this.#open.set(reader, { stream, begun, over, end });
+    this.#open.set(reader, { stream, mount, begun, over, end });
   }
 }

@@ -3,45 +3,26 @@
  */
 
 import { createHash } from 'node:crypto';
+import type { StreamRef } from '../broker/edge-stream.js';
 import { RequestError } from '../errors.js';
-import type { Backlog } from './backlog.js';
-import type { EventIds, EventPosition, StreamIdentity } from './event-id.js';
-import { FrontCount, type FrontCounts } from './front-counts.js';
-import { type RpcError, SESSION_ENDED } from './json-rpc.js';
-import type { McpStreams } from './mcp-streams.js';
-import { MessageStream } from './message-stream.js';
+import { findAnswered } from './answered-streams.js';
+import type { EventPosition, StreamIdentity } from './event-id.js';
+import { FrontCount } from './front-counts.js';
+import type { RpcError } from './json-rpc.js';
+import type { LeftStream } from './mcp-streams.js';
+import { type CallsBefore, MessageStream } from './message-stream.js';
+import { ownSink } from './own-sink.js';
 import { takesPriming } from './revision.js';
 import { ServerRequests } from './server-requests.js';
+import { SessionKeeper } from './session-keeper.js';
+import { ENDED, type SessionOptions, type Transport } from './session-options.js';
+import type { OwnRecord, SessionRecord } from './session-record.js';
 import { OWN_STREAM, sseKey } from './stream-keys.js';
+import type { CallNote } from './stream-notes.js';
 import type { ForwardedHeaders, MessageSink, Upstream } from './upstream.js';
-
-/** `sse` is the one of 2024-11-05, where all that a session says comes on its own stream. */
-export type Transport = 'streamable' | 'sse';
 
 /** Enough that no two are the same. */
 const LABEL_LENGTH = 16;
-
-export const ENDED: RpcError = {
-  code: SESSION_ENDED,
-  message: 'The session ended before the call was answered',
-  data: { reason: 'session_ended' },
-};
-
-export interface SessionOptions {
-  readonly id: string;
-  readonly mount: number;
-  readonly principal: string;
-  readonly transport: Transport;
-  readonly upstream: Upstream;
-  readonly streams: McpStreams;
-  readonly backlog: Backlog;
-  readonly ids: EventIds;
-  /** Calls under way at a time, and streams of answered ones that are kept. */
-  readonly callsMax: number;
-  readonly counts: FrontCounts;
-  /** Told of calls that the front has to answer itself. */
-  readonly failed: (session: Session, error: RpcError) => void;
-}
 
 export class Session {
   readonly id: string;
@@ -53,7 +34,9 @@ export class Session {
   readonly upstream: Upstream;
   /** What belongs to no call, on its way to the session's own stream. */
   readonly own: MessageSink;
-  readonly serverRequests = new ServerRequests();
+  readonly serverRequests: ServerRequests;
+  /** Null: it ends with the process. */
+  readonly keeper: SessionKeeper | null;
   /** Negotiated; that of the client's request until then. */
   revision = '';
   /** What the server can do, by the names of its capabilities. */
@@ -66,12 +49,11 @@ export class Session {
   readonly #byKey = new Map<string, MessageStream>();
   /** Those that are answered, oldest first. */
   readonly #answered: MessageStream[] = [];
-  #own: Promise<MessageStream> | null = null;
+  #openingOwn: Promise<MessageStream> | null = null;
   #underWay = 0;
-  #lastKey = 0;
   /** Whether messages that belong to no call were lost for want of room, and nobody was told yet. */
   #hasHole = false;
-  #listening = false;
+  #listening: ForwardedHeaders | null = null;
   #ended = false;
 
   constructor(options: SessionOptions) {
@@ -82,6 +64,9 @@ export class Session {
     this.transport = options.transport;
     this.upstream = options.upstream;
     this.#options = options;
+    const { records, path } = options;
+    this.keeper = records === null ? null : new SessionKeeper({ session: this, records, path });
+    this.serverRequests = new ServerRequests(() => this.keeper?.keep());
     this.own = ownSink(this);
   }
 
@@ -99,8 +84,24 @@ export class Session {
     return this.#underWay > 0 || (this.revision !== '' && this.#hasReader);
   }
 
+  get callsUnderWay(): number {
+    return this.#underWay;
+  }
+
   get isEnded(): boolean {
     return this.#ended;
+  }
+
+  /** Headers with which the server is listened to; null: it is not. */
+  get listening(): ForwardedHeaders | null {
+    return this.#listening;
+  }
+
+  /** What is to be kept of its own stream; null: there is none. */
+  get ownRecord(): Omit<OwnRecord, 'isRead'> | null {
+    const own = this.#byKey.get(this.#ownKey);
+    if (own === undefined) return null;
+    return { name: own.stream.name, deliveredSeq: own.deliveredSeq, hasHole: this.#hasHole };
   }
 
   get #hasReader(): boolean {
@@ -109,11 +110,13 @@ export class Session {
   }
 
   /** @returns null when as many calls are under way as there may be. @throws {RequestError} no room for a stream */
-  async openCall(calls: readonly string[]): Promise<MessageStream | null> {
+  async openCall(calls: readonly string[], headers: ForwardedHeaders): Promise<MessageStream | null> {
     if (this.#underWay >= this.#options.callsMax) return null;
     this.#countUnderWay(1);
     try {
-      return await this.#open(`c${++this.#lastKey}`, calls);
+      const stream = await this.#open(null, calls);
+      stream.note('call', JSON.stringify({ session: this.label, calls, headers } satisfies CallNote));
+      return stream;
     } catch (error) {
       this.#countUnderWay(-1);
       throw error;
@@ -122,11 +125,11 @@ export class Session {
 
   /** The session's own stream, made when it is first asked for. */
   ownStream(): Promise<MessageStream> {
-    this.#own ??= this.#open(this.#ownKey, []).catch((error: unknown) => {
-      this.#own = null;
+    this.#openingOwn ??= this.#openOwn().catch((error: unknown) => {
+      this.#openingOwn = null;
       throw error;
     });
-    return this.#own;
+    return this.#openingOwn;
   }
 
   /** The same; null: there is no room for it. */
@@ -144,27 +147,29 @@ export class Session {
     return hadHole;
   }
 
-  /** Has the server's messages that belong to no call go to the session's own stream from now on. */
-  listen(headers: ForwardedHeaders): void {
-    if (this.#listening || this.#ended) return;
-    this.#listening = true;
-    this.upstream.listen(headers, this.own);
+  /** Has what belongs to no call go to the session's own stream. @param reached where the server's can be taken up */
+  listen(headers: ForwardedHeaders, reached: string | null = null): void {
+    if (this.#listening !== null || this.#ended) return;
+    this.#listening = headers;
+    this.keeper?.keep();
+    this.upstream.listen(headers, this.own, reached);
   }
 
   /**
    * Puts a message into the session's own stream.
    * @param call that it answers, as JSON; null: none.
+   * @param type see stream-notes.ts
    * @returns a promise that resolves when the next may come.
    */
-  async tell(text: string, call: string | null = null): Promise<void> {
+  async tell(text: string, call: string | null = null, type: string | null = null): Promise<void> {
     const own = await this.ownOrNull();
     if (own === null) this.#hasHole = true;
-    else await own.tell(text, call);
+    else await own.tell(text, call, type);
   }
 
   /** Its own stream, and who reads it, go to another session. */
   giveOwn(own: MessageStream): void {
-    this.#own = null;
+    this.#openingOwn = null;
     this.#byKey.delete(own.key);
   }
 
@@ -173,7 +178,7 @@ export class Session {
     const before = this.#byKey.get(this.#ownKey);
     if (before !== undefined) this.#options.streams.remove(before.stream);
     this.#byKey.set(this.#ownKey, own);
-    this.#own = Promise.resolve(own);
+    this.#openingOwn = Promise.resolve(own);
     own.lost = () => this.#forget(own);
   }
 
@@ -193,14 +198,50 @@ export class Session {
   }
 
   /** The stream of a position; null: it is no more. */
-  find({ key, epoch }: EventPosition): MessageStream | null {
-    const stream = this.#byKey.get(key);
-    return stream !== undefined && stream.stream.epoch === epoch ? stream : null;
+  async find(position: EventPosition): Promise<MessageStream | null> {
+    const { key, epoch, calls } = position;
+    const known = this.#byKey.get(key);
+    if (known !== undefined || calls.length === 0) return known?.stream.epoch === epoch ? known : null;
+    // Answered before this process began, and whole: what was under way then is known.
+    const found = await findAnswered(this.#options.streams, position);
+    if (found === null || this.#ended) return null;
+    const other = this.#byKey.get(key);
+    if (other !== undefined) return other;
+    const stream = this.#adopt(found.ref, key, calls);
+    stream.suspend();
+    stream.endsWithNote = found.endsWithNote;
+    this.#keepAnswered(stream);
+    return stream;
   }
 
   /** The client waits for these no longer. */
   noteCancelled(call: string): void {
-    for (const stream of this.#byKey.values()) if (stream.awaits(call)) stream.cancelled.add(call);
+    for (const stream of this.#byKey.values()) stream.cancel(call);
+  }
+
+  /** Goes on with what another process has left; `restoreOwn` and `restoreCall` follow. */
+  restore({ revision, capabilities, answered }: SessionRecord): void {
+    this.revision = revision;
+    this.capabilities = capabilities;
+    this.serverRequests.restore(answered);
+  }
+
+  /** @param left null: it is gone. */
+  restoreOwn(left: LeftStream | null, { deliveredSeq, isRead, hasHole }: OwnRecord): void {
+    // Who read on when the process ended may have been given more than is written down.
+    this.#hasHole = hasHole || left === null || (isRead && deliveredSeq < left.head);
+    if (left === null) return;
+    const own = this.#adopt(left.ref, this.#ownKey, []);
+    own.deliveredSeq = deliveredSeq;
+    this.#openingOwn = Promise.resolve(own);
+  }
+
+  /** @param reached where the server's stream can be taken up; null: nobody knows. */
+  restoreCall(ref: StreamRef, note: CallNote, before: CallsBefore, reached: string | null): void {
+    const stream = this.#adopt(ref, ref.name, note.calls, before);
+    this.#countUnderWay(1);
+    if (note.calls.every((call) => before.answered.has(call))) stream.close();
+    else this.upstream.resume(reached, note.headers, stream);
   }
 
   /** Keeps what is in use from its time to live, and forgets streams that are no more. */
@@ -209,6 +250,13 @@ export class Session {
       const isInUse = !stream.isClosed || stream.reader !== null;
       if (isInUse) this.#options.streams.touch(stream.stream);
     }
+  }
+
+  /** Another process will go on with it. Resolves when the server is left alone. */
+  suspend(): Promise<void> {
+    this.#ended = true;
+    for (const stream of this.#byKey.values()) stream.suspend();
+    return this.upstream.suspend();
   }
 
   /** Resolves when the server knows. */
@@ -240,10 +288,23 @@ export class Session {
     return this.transport === 'sse' ? sseKey(this.id) : OWN_STREAM;
   }
 
-  async #open(key: string, calls: readonly string[]): Promise<MessageStream> {
+  async #openOwn(): Promise<MessageStream> {
+    const own = await this.#open(this.#ownKey, []);
+    this.keeper?.keep();
+    return own;
+  }
+
+  /** @param key null: the name of the stream. */
+  async #open(key: string | null, calls: readonly string[]): Promise<MessageStream> {
     if (this.#ended) throw new RequestError('stream_not_found');
+    const ref = await this.#options.streams.create();
+    const stream = this.#adopt(ref, key ?? ref.name, calls);
+    if (this.#ended) stream.fail(ENDED);
+    return stream;
+  }
+
+  #adopt(ref: StreamRef, key: string, calls: readonly string[], before?: CallsBefore): MessageStream {
     const { streams, backlog, ids } = this.#options;
-    const ref = await streams.create();
     const stream: MessageStream = new MessageStream({
       streams,
       stream: ref,
@@ -254,9 +315,11 @@ export class Session {
       answered: () => this.#noteAnswered(stream),
       failed: (error) => this.#options.failed(this, error),
       lost: () => this.#forget(stream),
+      isKept: this.keeper !== null,
+      ...(before === undefined ? {} : { before }),
+      ...(calls.length === 0 ? { left: () => this.keeper?.ownIsLeft() } : {}),
     });
     this.#byKey.set(key, stream);
-    if (this.#ended) stream.fail(ENDED);
     return stream;
   }
 
@@ -264,13 +327,18 @@ export class Session {
     const key = stream.isOwn ? this.#ownKey : stream.key;
     if (this.#byKey.get(key) === stream) this.#byKey.delete(key);
     if (!stream.isOwn) return;
-    this.#own = null;
+    this.#openingOwn = null;
     this.#hasHole = true;
+    this.keeper?.keep();
   }
 
   #noteAnswered(stream: MessageStream): void {
     if (stream.isOwn) return;
     this.#countUnderWay(-1);
+    this.#keepAnswered(stream);
+  }
+
+  #keepAnswered(stream: MessageStream): void {
     this.#answered.push(stream);
     while (this.#answered.length > this.#options.callsMax) {
       const oldest = this.#answered.shift() as MessageStream;
@@ -278,17 +346,4 @@ export class Session {
       this.#options.streams.remove(oldest.stream);
     }
   }
-}
-
-function ownSink(session: Session): MessageSink {
-  return {
-    get isClosed() {
-      return session.isEnded;
-    },
-    push(message) {
-      // An answer to nothing that was asked.
-      return message.kind === 'response' ? undefined : session.tell(message.text);
-    },
-    fail: () => undefined,
-  };
 }

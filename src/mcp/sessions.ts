@@ -1,5 +1,6 @@
 /** The sessions of all clients of the front: begun, found by those who may use them, and ended. */
 
+import { RequestError } from '../errors.js';
 import { refusal } from './answers.js';
 import type { Backlog } from './backlog.js';
 import type { EventIds } from './event-id.js';
@@ -8,12 +9,18 @@ import { BAD_REQUEST, LIMIT_REACHED, NO_SESSION, type RpcError } from './json-rp
 import type { McpStreams } from './mcp-streams.js';
 import type { ClientRequest, WholeAnswer } from './messages.js';
 import { ASSUMED_REVISION, isResumableRevision } from './revision.js';
-import { Session, type Transport } from './session.js';
-import type { Upstream } from './upstream.js';
+import { Session } from './session.js';
+import type { Transport } from './session-options.js';
+import type { SessionRecord, SessionRecords } from './session-record.js';
+import type { Upstream, UpstreamSession } from './upstream.js';
 
 export interface SessionsOptions {
-  /** A new session's server, for each mount. */
-  readonly connect: (mount: number, session: () => Session) => Upstream;
+  /** A session's server, for each mount. @param before the session as another process left it; null: a new one. */
+  readonly connect: (mount: number, session: () => Session, before: UpstreamSession | null) => Upstream;
+  /** Of each mount. */
+  readonly paths: readonly string[];
+  /** Where sessions of Streamable HTTP are kept; null: they end with the process. */
+  readonly records: SessionRecords | null;
   readonly streams: McpStreams;
   readonly backlog: Backlog;
   readonly ids: EventIds;
@@ -28,7 +35,7 @@ export interface SessionsOptions {
   readonly now: () => number;
 }
 
-export class Sessions {
+export class Sessions implements Iterable<Session> {
   readonly #options: SessionsOptions;
   readonly #byId = new Map<string, Session>();
 
@@ -38,29 +45,21 @@ export class Sessions {
 
   /** @param call that asks for it, as JSON. @returns a refusal where there are as many as there may be. */
   begin({ mount, principal }: ClientRequest, transport: Transport, call = 'null'): Session | WholeAnswer {
-    const { streams, backlog, ids, callsMax, counts, failed, connect, newSessionId } = this.#options;
-    if (this.#byId.size >= this.#options.sessionsMax) {
+    const { counts, sessionsMax, newSessionId } = this.#options;
+    if (this.#byId.size >= sessionsMax) {
       counts.add(FrontCount.refusedSessions, 1);
       return refusal(503, LIMIT_REACHED, 'too many sessions', call);
     }
-    const upstream = connect(mount, () => session);
-    const id = newSessionId();
-    const session: Session = new Session({
-      id,
-      mount,
-      principal,
-      transport,
-      upstream,
-      streams,
-      backlog,
-      ids,
-      callsMax,
-      counts,
-      failed,
-    });
-    session.usedAtMs = this.#options.now();
-    this.#byId.set(id, session);
-    counts.set(FrontCount.sessions, this.#byId.size);
+    return this.#add({ id: newSessionId(), mount, principal, transport }, null);
+  }
+
+  /** Takes up one that another process has left; null: its server is not behind this front any more. */
+  restore(record: SessionRecord): Session | null {
+    const { id, principal, path, upstream } = record;
+    const mount = this.#options.paths.indexOf(path);
+    if (mount < 0) return null;
+    const session = this.#add({ id, mount, principal, transport: 'streamable' }, upstream);
+    session.restore(record);
     return session;
   }
 
@@ -92,18 +91,48 @@ export class Sessions {
     for (const session of this.#byId.values()) {
       if (session.isInUse) session.usedAtMs = nowMs;
       if (nowMs - session.usedAtMs < sessionTtlMs[session.transport]) session.keep();
-      else void this.end(session);
+      else this.end(session);
     }
   }
 
-  /** Resolves when the server knows. */
-  end(session: Session): Promise<void> {
-    this.#byId.delete(session.id);
-    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
-    return session.end();
+  /** What is kept of it goes as well, or when the next process finds it unused. */
+  end(session: Session): void {
+    this.endForGood(session).catch((error: unknown) => {
+      if (!(error instanceof RequestError)) throw error;
+    });
   }
 
-  async endAll(): Promise<void> {
-    await Promise.all([...this.#byId.values()].map((session) => this.end(session)));
+  /** Resolves when the server knows, and when it is kept no more. @throws {RequestError} nobody knows whether it is */
+  async endForGood(session: Session): Promise<void> {
+    this.#byId.delete(session.id);
+    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
+    await Promise.all([session.end(), session.keeper?.forget()]);
+  }
+
+  /** The process goes down, and with it the sessions that are not kept. Resolves when the servers know. */
+  async close(): Promise<void> {
+    const sessions = [...this.#byId.values()];
+    await Promise.all(
+      sessions.map((session) => (session.keeper === null ? session.end() : session.suspend())),
+    );
+  }
+
+  [Symbol.iterator](): Iterator<Session> {
+    return this.#byId.values();
+  }
+
+  #add(
+    whose: { id: string; mount: number; principal: string; transport: Transport },
+    before: UpstreamSession | null,
+  ): Session {
+    const { connect, counts, paths, now } = this.#options;
+    const upstream = connect(whose.mount, () => session, before);
+    const path = paths[whose.mount] as string;
+    const records = whose.transport === 'streamable' ? this.#options.records : null;
+    const session: Session = new Session({ ...this.#options, ...whose, path, upstream, records });
+    session.usedAtMs = now();
+    this.#byId.set(session.id, session);
+    counts.set(FrontCount.sessions, this.#byId.size);
+    return session;
   }
 }

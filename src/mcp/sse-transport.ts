@@ -19,7 +19,8 @@ import type { ClientRequest, FollowStream, Verdict, WholeAnswer } from './messag
 import type { Readers } from './readers.js';
 import { beginAtServer, changeNotices, passOn } from './relay.js';
 import { hasNegotiated } from './revision.js';
-import { ENDED, Session } from './session.js';
+import { Session } from './session.js';
+import { ENDED } from './session-options.js';
 import type { Sessions } from './sessions.js';
 import { SseCalls } from './sse-calls.js';
 import { sessionOfKey, sseKey } from './stream-keys.js';
@@ -76,7 +77,7 @@ export class SseTransport {
     const session = sessions.begin(request, 'sse');
     if (!(session instanceof Session)) return session;
     const own = await session.ownStream().catch((error: unknown) => {
-      void sessions.end(session);
+      sessions.end(session);
       throw error;
     });
     const client: SseClient = { session, calls: new SseCalls({ session, streams, counts }), isKept: false };
@@ -84,9 +85,9 @@ export class SseTransport {
     this.#clients.set(session, client);
     const isBack = hasNegotiated(request.revision);
     const ping = isBack ? this.#ask(client, own) : null;
-    readers.first(own, request.reader, () => {
+    readers.first(own, request, () => {
       if (ping !== null) this.#takeAsked(ping);
-      if (!client.isKept) void sessions.end(session);
+      if (!client.isKept) sessions.end(session);
     });
     const follow = { ...this.#follow(session, own, 0), isNew: true };
     // Who comes back without an id has no use for one.
@@ -103,7 +104,7 @@ export class SseTransport {
     if (position?.seq == null)
       return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given to this session');
     const own = await session.ownStream();
-    const isNewest = await readers.takeOver(own, request.reader);
+    const isNewest = await readers.takeOver(own, request);
     if (!isNewest) return refusal(503, BAD_REQUEST, 'another connection took over');
     const at = streams.positions(own.stream);
     if (at === null) return refusal(404, NO_SESSION, 'Session not found');
@@ -138,12 +139,12 @@ export class SseTransport {
     const answer = await beginAtServer(session, request, message.id, counts);
     if (!('status' in answer)) {
       await session.tell(answer.text, message.id);
-      if (answer.value === undefined) void sessions.end(session);
+      if (answer.value === undefined) sessions.end(session);
       return ACCEPTED;
     }
     // Who has to show who they are first tries again at the same endpoint.
     client.isKept = false;
-    if (answer.status !== 401) void sessions.end(session);
+    if (answer.status !== 401) sessions.end(session);
     return whole(answer);
   }
 
@@ -196,7 +197,7 @@ export class SseTransport {
     const { own } = asked;
     asked.client.session.giveOwn(own);
     client.session.takeOwn(own);
-    void this.#options.sessions.end(asked.client.session);
+    this.#options.sessions.end(asked.client.session);
     this.#nameEndpoint(own, client.session);
     this.#miss(client, own);
     return ACCEPTED;

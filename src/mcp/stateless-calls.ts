@@ -51,14 +51,18 @@ export class StatelessCalls {
     const reply = await call
       .send(body, { ...forwarded, 'MCP-Protocol-Version': revision })
       .catch((error: unknown) => passFailure(error, answered));
-    if (reply === null && id !== null && !call.isAborted) return this.#follow(call, id, reader);
+    if (reply === null && id !== null && !call.isAborted) return this.#follow(call, id, { reader, mount });
     this.left(reader);
     return reply === null
       ? refusal(502, UPSTREAM_FAILED, 'an event stream that answers nothing')
       : whole(reply);
   }
 
-  async #follow(call: StatelessCall, id: string, reader: number): Promise<FollowStream> {
+  async #follow(
+    call: StatelessCall,
+    id: string,
+    reader: Pick<ClientRequest, 'reader' | 'mount'>,
+  ): Promise<FollowStream> {
     const { streams, backlog, readers } = this.#options;
     const ref = await streams.create();
     const calls = [id];

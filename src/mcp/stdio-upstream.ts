@@ -15,6 +15,7 @@ import {
   type Reply,
   type Upstream,
   UpstreamError,
+  type UpstreamSession,
 } from './upstream.js';
 
 /** How long a process may take to begin at least: some are installed first. */
@@ -27,6 +28,8 @@ export interface StdioUpstreamOptions {
   readonly command: readonly string[];
   readonly silenceMs: number;
   readonly messageBytesMax: number;
+  /** The session as another process left it; null: a new one. */
+  readonly session: UpstreamSession | null;
   /** What the process writes for people. */
   readonly noted: (text: string) => void;
   /** A new process took the place of one that had ended. */
@@ -55,6 +58,13 @@ export class StdioUpstream implements Upstream {
 
   constructor(options: StdioUpstreamOptions) {
     this.#options = options;
+    if (options.session !== null) this.#beginning = Buffer.from(options.session.beginning.body);
+  }
+
+  get session(): UpstreamSession | null {
+    if (this.#beginning === null) return null;
+    const beginning = { body: textOf(this.#beginning), headers: {} };
+    return { beginning, id: null, revision: null };
   }
 
   async initialize(
@@ -83,6 +93,11 @@ export class StdioUpstream implements Upstream {
     );
   }
 
+  /** The process that was asked is gone. */
+  resume(_reached: string | null, _headers: ForwardedHeaders, sink: MessageSink): void {
+    sink.fail(new UpstreamError('broken').toRpcError());
+  }
+
   async send(body: Uint8Array): Promise<Reply> {
     if (this.#child === null) await this.#renew();
     this.#write(body);
@@ -91,6 +106,11 @@ export class StdioUpstream implements Upstream {
 
   listen(_headers: ForwardedHeaders, sink: MessageSink): void {
     this.#own = sink;
+  }
+
+  /** The process cannot be handed over: the next one starts another. */
+  suspend(): Promise<void> {
+    return this.end();
   }
 
   async end(): Promise<void> {

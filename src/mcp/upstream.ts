@@ -9,8 +9,13 @@ import { UPSTREAM_FAILED } from './json-rpc.js';
 export interface MessageSink {
   /** Whether nothing is taken any more: all that was waited for has come. */
   readonly isClosed: boolean;
-  /** @returns a promise where there is no room: nothing more is pushed until it resolves. */
-  push(message: RpcMessage): Promise<void> | void;
+  /**
+   * @param reached where the server's stream can be taken up after this message; null: nobody knows.
+   * @returns a promise where there is no room: nothing more is pushed until it resolves.
+   */
+  push(message: RpcMessage, reached?: string | null): Promise<void> | void;
+  /** The server has said where its stream can be taken up, and no message. */
+  reached?(id: string): void;
   /** The server will not say what was waited for. */
   fail(error: RpcError): void;
 }
@@ -31,7 +36,19 @@ export interface Reply {
 
 export type ForwardedHeaders = Readonly<Record<string, string>>;
 
+/** What another process has to know to go on with a session of a server. */
+export interface UpstreamSession {
+  /** What began it, to begin it again. */
+  readonly beginning: { readonly body: string; readonly headers: ForwardedHeaders };
+  /** The server's name for it; null: it has none. */
+  readonly id: string | null;
+  /** As the server has it; null: it did not say. */
+  readonly revision: string | null;
+}
+
 export interface Upstream {
+  /** Null before it has begun. */
+  readonly session: UpstreamSession | null;
   /**
    * Begins the session. What the server says before its answer goes to `before`.
    * @returns its answer: a message, or what it said instead.
@@ -40,12 +57,19 @@ export interface Upstream {
   initialize(body: Uint8Array, headers: ForwardedHeaders, before: MessageSink): Promise<RpcMessage | Reply>;
   /** Sends requests; what comes of them goes to the sink, and be it an error. */
   call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void;
+  /**
+   * Goes on with requests that another process has sent.
+   * @param reached where the server's stream can be taken up; null: nobody knows.
+   */
+  resume(reached: string | null, headers: ForwardedHeaders, sink: MessageSink): void;
   /** Sends what is not answered by messages. @throws {UpstreamError} */
   send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply>;
-  /** Has messages that belong to no call go to the sink from now on. Once. */
-  listen(headers: ForwardedHeaders, sink: MessageSink): void;
+  /** Has messages that belong to no call go to the sink from now on. Once. @param reached as in `resume` */
+  listen(headers: ForwardedHeaders, sink: MessageSink, reached: string | null): void;
   /** The session is over. Resolves when the server knows, or is gone. */
   end(): Promise<void>;
+  /** Another process will go on with the session: hangs up, and says nothing to the server. */
+  suspend(): Promise<void>;
 }
 
 export type UpstreamReason =

@@ -68,6 +68,12 @@ export class Coordinator {
       removeAll: async ({ names }) => {
         for (const name of names) directory.remove(name);
       },
+      ownStreams: () =>
+        Array.from(directory.ownStates(), ({ ref, positions: { closed, head } }) => ({
+          ref,
+          isClosed: closed,
+          head,
+        })),
       publish: () => {
         throw new RequestError('log_unavailable', 'edges append by themselves where no log is shared');
       },

@@ -75,7 +75,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     sessions.left(subscription);
     mcpReaders?.left(subscription);
   };
-  const broker = assembleBroker(parts, { counters, sessions, activity, refusals, left });
+  const broker = assembleBroker(parts, { counters, sessions, activity, refusals, mcp: mcpReaders, left });
   return {
     broker,
     coordinator: {
@@ -137,13 +137,13 @@ function createAuthenticator(
   });
 }
 
-interface BrokerParts extends Pick<EdgeServices, 'counters' | 'sessions' | 'activity' | 'refusals'> {
+interface BrokerParts extends Pick<EdgeServices, 'counters' | 'sessions' | 'activity' | 'refusals' | 'mcp'> {
   readonly left: (subscription: Subscription) => void;
 }
 
 function assembleBroker(
   { setup, link, now, random, defer }: EdgeParts,
-  { counters, sessions, activity, refusals, left }: BrokerParts,
+  { counters, sessions, activity, refusals, mcp, left }: BrokerParts,
 ): EdgeBroker {
   const { config, edge } = setup;
   const rings = new Rings(setup.rings);
@@ -170,6 +170,7 @@ function assembleBroker(
     overtaken: (subscription, at) => {
       const principal = sessions.principalOf(subscription);
       activity.overtaken(subscription, at, principal);
+      mcp?.overtaken(subscription);
       const { name, epoch } = subscription.stream;
       const refused = { principal: principal ?? ANYBODY, stream: name };
       refusals.noteOvertaken(refused, overtakenRefusal(epoch, subscription.cursor, at));

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { Config } from '../config/schema.js';
 import { FrameBatch } from '../core/sse-frame.js';
+import { type ParsedEvent, parseFrames } from '../core/sse-parse.js';
 import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { FrontCount, type FrontCounts } from '../mcp/front-counts.js';
@@ -22,6 +23,8 @@ import type { McpSetup } from './mcp-thread.js';
 import { SpareStreams } from './spare-streams.js';
 
 const RUN_BYTES = 9;
+/** Read at a time; one larger event as well. */
+const READ_BYTES_MAX = 128 * 1024;
 /** No edge: nobody reads here. */
 const NO_EDGE = -1;
 
@@ -72,6 +75,25 @@ export class BrokerStreams implements McpStreams {
   /** Keeps what is ready for calls to come. Call it every few hundred milliseconds. */
   keep(): void {
     this.#spares.keep();
+  }
+
+  find(name: string): Promise<StreamRef | null> {
+    return this.#link.ask('resolve', { name, create: false });
+  }
+
+  async read({ slot, generation, epoch }: StreamRef, afterSeq: number): Promise<readonly ParsedEvent[]> {
+    const stream = { slot, generation, epoch };
+    const run = await this.#link.ask('replay', { stream, afterSeq, bytesMax: READ_BYTES_MAX });
+    return run === null || run.firstSeq !== afterSeq + 1 ? [] : parseFrames(run.frames);
+  }
+
+  /** @returns the seq of the record; null: it cannot be appended now. */
+  appendRecord(stream: StreamRef, text: string): number | null {
+    return this.append(stream, text, null) === 'appended' ? this.#appender.lastSeq : null;
+  }
+
+  hasCommitted(stream: StreamRef, seq: number): boolean {
+    return (this.positions(stream)?.committed ?? 0) >= seq;
   }
 
   append(stream: StreamRef, message: string, type: string | null): Appended {

@@ -2,7 +2,7 @@
  * An edge's line to the front of the MCP servers.
  */
 
-import type { ClientRequest, FromEdge, Left, ToEdge, Verdict } from '../mcp/messages.js';
+import type { ClientRequest, FromEdge, Left, ServerUse, ToEdge, Verdict } from '../mcp/messages.js';
 import type { McpFront } from '../transport/mcp-front.js';
 
 /** The edge's end of the line. */
@@ -21,6 +21,8 @@ export class McpLink implements McpFront {
   readonly #edge: number;
   /** Bounded by the connections: each has at most one request open. */
   readonly #pending = new Map<number, (verdict: Verdict) => void>();
+  /** Bounded in the same way. */
+  readonly #reports = new Map<number, (servers: readonly ServerUse[]) => void>();
   #lastId = 0;
   #lastReader = 0;
   /** Told with the next request, or soon: to wake the other thread costs more than all else here. */
@@ -46,8 +48,17 @@ export class McpLink implements McpFront {
     });
   }
 
-  left(reader: number, deliveredSeq: number): void {
-    if (this.#left.push({ reader, deliveredSeq }) === 1) this.#flushing = setTimeout(this.#flush, FLUSH_MS);
+  report(): Promise<readonly ServerUse[]> {
+    const id = ++this.#lastId;
+    return new Promise((resolve) => {
+      this.#reports.set(id, resolve);
+      this.#port.postMessage({ kind: 'report', id, left: this.#takeLeft() });
+    });
+  }
+
+  left(reader: number, deliveredSeq: number, isRefused: boolean): void {
+    if (this.#left.push({ reader, deliveredSeq, isRefused }) === 1)
+      this.#flushing = setTimeout(this.#flush, FLUSH_MS);
   }
 
   onEnd(endReader: (reader: number) => void): void {
@@ -70,6 +81,11 @@ export class McpLink implements McpFront {
     if (message.kind === 'end') {
       this.#endReader(message.reader);
       return this.#flush();
+    }
+    if (message.kind === 'report') {
+      this.#reports.get(message.id)?.(message.servers);
+      this.#reports.delete(message.id);
+      return;
     }
     this.#pending.get(message.id)?.(message.verdict);
     this.#pending.delete(message.id);

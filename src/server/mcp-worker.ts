@@ -16,13 +16,15 @@ import { HttpUpstream } from '../mcp/http-upstream.js';
 import type { RpcError } from '../mcp/json-rpc.js';
 import type { FromEdge, ToEdge } from '../mcp/messages.js';
 import { type Mount, readMount } from '../mcp/mount.js';
+import { restoreSessions } from '../mcp/restore.js';
 import type { Session } from '../mcp/session.js';
 import { StatelessCall } from '../mcp/stateless-call.js';
 import { StdioUpstream } from '../mcp/stdio-upstream.js';
-import type { Upstream } from '../mcp/upstream.js';
+import type { Upstream, UpstreamSession } from '../mcp/upstream.js';
 import { LineLimit } from '../transport/line-limit.js';
 import { EdgeLink } from './edge-link.js';
 import { BrokerStreams } from './mcp-broker-streams.js';
+import { BrokerRecords } from './mcp-records.js';
 import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
 import { SteadyClock } from './steady-clock.js';
 
@@ -54,12 +56,27 @@ const counts = new FrontCounts(setup.counts);
 const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
 
 const streams = new BrokerStreams({ setup, link, now: clock.now, counts });
+// Answers of the coordinator are waited for below.
+port.on('message', (command: McpCommand) => {
+  if (command.kind === 'answer') return link.answered(command);
+  return void stop();
+});
+
+process.on('uncaughtException', (error) => {
+  log.fatal({ err: error }, 'the MCP front failed');
+  tell({ kind: 'failed', message: error.message, stack: error.stack });
+});
+
+const records = config.dataDir === null ? null : new BrokerRecords({ link, streams, now: clock.now });
+const left = records === null ? [] : await link.ask('ownStreams', {});
+const secret = records === null ? randomBytes(SECRET_BYTES) : await records.secret(left);
 const front = new Front({
   streams,
+  records,
   counts,
   backlog: new Backlog({ waitMs: config.mcpWaitMs, charactersMax: WAITING_CHARACTERS_MAX, counts }),
   paths: mounts.map(({ path }) => path),
-  ids: new EventIds(randomBytes(SECRET_BYTES)),
+  ids: new EventIds(secret),
   connect,
   connectStateless: (mount) => {
     const target = targets[mount];
@@ -74,28 +91,30 @@ const front = new Front({
   now: clock.now,
 });
 
+if (records !== null) {
+  const restored = await restoreSessions({ streams, ...records.adopt(left) }, (record) =>
+    front.restore(record),
+  );
+  if (restored.sessions > 0) log.info(restored, 'sessions taken up');
+}
+
+// Requests that came meanwhile wait in their ports.
 for (const edge of setup.edges) {
   edge.on('message', (message: FromEdge) => {
-    for (const { reader, deliveredSeq } of message.left) front.left(reader, deliveredSeq);
+    for (const each of message.left) front.left(each);
     if (message.kind === 'left') return;
+    if (message.kind === 'report') {
+      return send(edge, { kind: 'report', id: message.id, servers: front.report() });
+    }
     const { id, request } = message;
     return void front.handle(request).then((verdict) => send(edge, { kind: 'verdict', id, verdict }));
   });
 }
 const sweeping = setInterval(() => {
   streams.keep();
+  records?.keep();
   front.sweep();
 }, SWEEP_MS);
-
-port.on('message', (command: McpCommand) => {
-  if (command.kind === 'answer') return link.answered(command);
-  return void stop();
-});
-
-process.on('uncaughtException', (error) => {
-  log.fatal({ err: error }, 'the MCP front failed');
-  tell({ kind: 'failed', message: error.message, stack: error.stack });
-});
 
 function send(edge: MessagePort, message: ToEdge): void {
   edge.postMessage(message);
@@ -105,10 +124,11 @@ function tell(message: McpMessage): void {
   port.postMessage(message);
 }
 
-function connect(mount: number, session: () => Session): Upstream {
+function connect(mount: number, session: () => Session, before: UpstreamSession | null): Upstream {
   const { target } = mounts[mount] as Mount;
   const shared = {
     messageBytesMax: config.bodyBytesMax,
+    session: before,
     renewed: () => {
       counts.add(FrontCount.renewals, 1);
       log.info({ path: pathOf(session()), session: session().label }, 'session taken up anew');

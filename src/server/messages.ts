@@ -14,6 +14,7 @@ import type { Config } from '../config/schema.js';
 import type { Cursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
 import type { ErrorCode } from '../errors.js';
+import type { LeftStream } from '../mcp/mcp-streams.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
 import type { ListedStream, ReadStream } from '../transport/edge-services.js';
 import type { Reports, ReportTopic } from './edge-report.js';
@@ -48,6 +49,8 @@ export interface Questions {
   /** The broker's own streams, many at a time. */
   putAll: { ask: { names: readonly string[]; config: unknown }; answer: StreamRef[] };
   removeAll: { ask: { names: readonly string[] }; answer: void };
+  /** The broker's own streams, as they are. */
+  ownStreams: { ask: Record<string, never>; answer: readonly LeftStream[] };
   join: { ask: { name: string; subscriber: string; start: Start }; answer: { start: Start } | null };
   acknowledge: { ask: { name: string; subscriber: string; cursor: Cursor }; answer: string | null };
   forget: { ask: { name: string; subscriber: string }; answer: boolean };

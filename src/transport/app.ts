@@ -22,6 +22,7 @@ import { publish } from './publish.js';
 import { Query } from './query.js';
 import type { RequestView } from './request-view.js';
 import { showActivity } from './show-activity.js';
+import { showMcp } from './show-mcp.js';
 import {
   closeStream,
   createStream,
@@ -54,6 +55,7 @@ const ACK = '/v1/streams/:stream/ack';
 const SUBSCRIBER = '/v1/streams/:stream/subscribers/:subscriber';
 const READERS = '/v1/streams/:stream/readers';
 const ACTIVITY = '/v1/activity';
+const MCP = '/v1/mcp';
 const CONSOLE = ['/console', '/console/*'];
 const CLOSE = '/v1/streams/:stream/close';
 
@@ -62,7 +64,7 @@ const METHODS: readonly (readonly [RegExp, string])[] = [
   [/^\/v1\/streams$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+$/, 'GET, HEAD, POST, PUT, DELETE'],
   [/^\/v1\/streams\/[^/]+\/(state|readers)$/, 'GET, HEAD'],
-  [/^\/v1\/activity$/, 'GET, HEAD'],
+  [/^\/v1\/(activity|mcp)$/, 'GET, HEAD'],
   [/^\/console(\/.*)?$/, 'GET, HEAD'],
   [/^\/v1\/streams\/[^/]+\/(close|ack)$/, 'POST'],
   [/^\/v1\/streams\/[^/]+\/subscribers\/[^/]+$/, 'DELETE'],
@@ -107,6 +109,9 @@ export function addRoutes(app: TemplatedApp, edge: EdgeServices): void {
   readable(READERS, (options) => named('admin', showReaders, options));
   readable(ACTIVITY, (options) =>
     route((exchange, req) => edge.access.guard(exchange, req, 'admin', '', showActivity), options),
+  );
+  readable(MCP, (options) =>
+    route((exchange, req) => edge.access.guard(exchange, req, 'admin', '', showMcp), options),
   );
   app.post(CLOSE, named('publish', closeStream));
   app.post(ACK, named('subscribe', acknowledge));

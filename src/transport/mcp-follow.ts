@@ -20,15 +20,17 @@ import { beginAfter, refused } from './resume-request.js';
 import { retryMs } from './retry.js';
 import { SseSink } from './sse-sink.js';
 
+export type Followed = 'reads' | 'refused' | 'over';
+
 /** Marks of connections: 36^6 of them are enough that no client sees one twice in a row. */
 const MARKS = 36 ** 6;
 
 /**
  * Interest first, then positions, then registration, all in this turn, so that no message falls between (I8).
- * @returns whether the connection reads the stream now.
+ * @returns whether the connection reads the stream now, was told that what comes next is gone, or has all.
  */
-export function followStream(exchange: Exchange, followed: FollowStream, reader: number): boolean {
-  if (exchange.done) return false;
+export function followStream(exchange: Exchange, followed: FollowStream, reader: number): Followed {
+  if (exchange.done) return 'over';
   const { broker } = exchange.edge;
   const stream = broker.streams.adopt(followed.stream);
   broker.expectReader(stream);
@@ -37,7 +39,7 @@ export function followStream(exchange: Exchange, followed: FollowStream, reader:
     if (at !== null) return enter(exchange, { ...followed, stream, at, reader });
     const cursor = formatCursor(followed.stream.epoch, followed.afterSeq ?? 0);
     tellLost(exchange, { ...followed, verdict: 'lost', cursor });
-    return false;
+    return 'refused';
   } finally {
     broker.releaseReader(stream);
   }
@@ -60,19 +62,19 @@ interface Entering extends Omit<FollowStream, 'stream'> {
   readonly reader: number;
 }
 
-function enter(exchange: Exchange, entering: Entering): boolean {
+function enter(exchange: Exchange, entering: Entering): Followed {
   const { stream, at, session } = entering;
   const { edge } = exchange;
   const afterSeq = startOf(exchange, entering);
   if (afterSeq === null && entering.notices === null) {
     sendLost(exchange, entering);
-    return false;
+    return 'refused';
   }
   const cursor = afterSeq ?? at.committed;
   if (at.closed && cursor === at.committed) {
     const headers = { Allow: 'POST, DELETE', 'Cache-Control': 'no-store' };
     exchange.answer(405, headers, (res) => res.end());
-    return false;
+    return 'over';
   }
   edge.limits.admitSubscriber(exchange, at, cursor);
   exchange.answer(200, eventStreamHeaders(session), (res) => {
@@ -90,7 +92,7 @@ function enter(exchange: Exchange, entering: Entering): boolean {
       sink.end({ kind: 'closed', cursor: formatCursor(stream.epoch, subscription.cursor) });
     }
   });
-  return true;
+  return 'reads';
 }
 
 /** The seq to begin after (I2); null: what comes after it is gone. */

@@ -12,6 +12,7 @@ export class McpReaders {
   /** Both bounded by the subscriptions. */
   readonly #names = new Map<Subscription, number>();
   readonly #subscriptions = new Map<number, Subscription>();
+  #overtaken: Subscription | null = null;
 
   constructor(options: { front: McpFront; unsubscribe: (subscription: Subscription) => void }) {
     this.front = options.front;
@@ -25,19 +26,25 @@ export class McpReaders {
     this.#subscriptions.set(reader, subscription);
   }
 
+  /** What comes next for it is gone; `left` follows at once. */
+  overtaken(subscription: Subscription): void {
+    this.#overtaken = subscription;
+  }
+
   /** Told by the broker of each subscription that it has no more. */
   left(subscription: Subscription): void {
     const reader = this.#names.get(subscription);
     if (reader === undefined) return;
     this.#names.delete(subscription);
     this.#subscriptions.delete(reader);
-    this.front.left(reader, subscription.delivered);
+    this.front.left(reader, subscription.delivered, this.#overtaken === subscription);
+    this.#overtaken = null;
   }
 
   #end(reader: number): void {
     const subscription = this.#subscriptions.get(reader);
     // One that has left, or never came, is told of all the same: somebody waits for it.
-    if (subscription === undefined) return this.front.left(reader, 0);
+    if (subscription === undefined) return this.front.left(reader, 0, false);
     this.#unsubscribe(subscription);
     subscription.sink.end({ kind: 'replaced' });
   }

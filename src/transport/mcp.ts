@@ -82,15 +82,17 @@ async function answer(exchange: Exchange, asked: Omit<ClientRequest, 'reader'>):
   const { mcp } = exchange.edge;
   if (mcp === null) throw new RequestError('not_found');
   const reader = mcp.front.newReader();
-  exchange.onGone(() => mcp.front.left(reader, 0));
+  exchange.onGone(() => mcp.front.left(reader, 0, false));
   const verdict = await mcp.front.ask({ ...asked, reader });
   switch (verdict.verdict) {
     case 'answer':
       return exchange.send(verdict.status, verdict.headers, verdict.body);
     case 'lost':
       return tellLost(exchange, verdict);
-    case 'follow':
-      if (!followStream(exchange, verdict, reader)) mcp.front.left(reader, 0);
+    case 'follow': {
+      const followed = followStream(exchange, verdict, reader);
+      if (followed !== 'reads') mcp.front.left(reader, 0, followed === 'refused');
+    }
   }
 }
 
