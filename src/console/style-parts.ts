@@ -45,6 +45,9 @@ tbody th, tbody td { padding: .62rem .75rem; border-top: 1px solid var(--line); 
 
 .mini-mark { position: absolute; top: -3px; bottom: -3px; width: 3px; margin-left: -1.5px; border-radius: 2px; background: var(--accent); transition: left .5s linear; }
 
+/* Few lines, which would be far down below the streams. */
+.mcp { order: -1; }
+
 .main-column > button.plain { justify-self: center; }
 
 .activity-list { display: grid; gap: .9rem; max-height: 34rem; overflow-y: auto; }

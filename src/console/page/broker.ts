@@ -55,6 +55,15 @@ export interface Happening {
   readonly request?: string;
 }
 
+/** An MCP server behind the front, and how it is used (contract 10). */
+export interface McpServer {
+  readonly path: string;
+  readonly sessions: number;
+  readonly calls: number;
+  readonly readers: number;
+  readonly refusedResumes: number;
+}
+
 export interface ActivityPage {
   readonly activity: readonly Happening[];
   readonly next: string;
@@ -87,6 +96,11 @@ export class Broker {
   /** @param cursor the `next` of before; null at first. @throws {GaplessError} */
   async activity(cursor: string | null): Promise<ActivityPage> {
     return this.#get('/v1/activity', { cursor: cursor ?? undefined, limit: '1000' });
+  }
+
+  /** @throws {GaplessError} */
+  async mcpServers(): Promise<readonly McpServer[]> {
+    return (await this.#get<{ servers: readonly McpServer[] }>('/v1/mcp', {})).servers;
   }
 
   async #get<T>(path: string, query: Readonly<Record<string, string | undefined>>): Promise<T> {

@@ -6,6 +6,7 @@ import { floorOf, type ListedStream } from './broker.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { count, counted } from './format.js';
 import { RovingFocus } from './keys.js';
+import { mcpView } from './mcp-view.js';
 import { poll } from './poll.js';
 import { publishForm } from './publish-form.js';
 import { percentOf } from './scale.js';
@@ -121,6 +122,7 @@ export function streamsView(app: App, signal: AbortSignal): HTMLElement {
       frame,
       more,
       empty,
+      mcpView(app, signal),
     ),
     activityView(app.activity, null, signal),
   );
