@@ -34,6 +34,10 @@ export const FrontCount = {
   waitingCharacters: 18,
   /** Clients of HTTP+SSE that came back and could not be given all. */
   missed: 19,
+  /** Sessions taken up that another process had left. */
+  restored: 20,
+  /** Clients that came back to messages that are gone, or were overtaken. */
+  refusedResumes: 21,
 } as const;
 
 /** Why a call was answered by the front. */

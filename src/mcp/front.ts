@@ -51,7 +51,7 @@ export class Front {
     this.#options = options;
     this.#sessions = new Sessions(options);
     this.#readers = new Readers(options);
-    this.#uses = new ServerUses(options.paths);
+    this.#uses = new ServerUses(options);
     const shared = { ...options, sessions: this.#sessions, readers: this.#readers };
     this.#sse = new SseTransport(shared);
     this.#stateless = new StatelessCalls(shared);

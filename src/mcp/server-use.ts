@@ -1,5 +1,6 @@
 /** How the servers behind the front are used, for operators. */
 
+import { FrontCount, type FrontCounts } from './front-counts.js';
 import type { ServerUse } from './messages.js';
 import type { Session } from './session.js';
 
@@ -7,16 +8,19 @@ type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 export class ServerUses {
   readonly #paths: readonly string[];
+  readonly #counts: FrontCounts;
   /** Since the start, by mount. */
   readonly #refusedResumes: number[];
 
-  constructor(paths: readonly string[]) {
+  constructor({ paths, counts }: { paths: readonly string[]; counts: FrontCounts }) {
     this.#paths = paths;
+    this.#counts = counts;
     this.#refusedResumes = paths.map(() => 0);
   }
 
   /** A client came back to messages that are gone, or was overtaken. */
   noteRefused(mount: number): void {
+    this.#counts.add(FrontCount.refusedResumes, 1);
     this.#refusedResumes[mount] = (this.#refusedResumes[mount] as number) + 1;
   }
 

@@ -60,6 +60,7 @@ export class Sessions implements Iterable<Session> {
     if (mount < 0) return null;
     const session = this.#add({ id, mount, principal, transport: 'streamable' }, upstream);
     session.restore(record);
+    this.#options.counts.add(FrontCount.restored, 1);
     return session;
   }
 

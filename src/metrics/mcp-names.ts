@@ -54,6 +54,16 @@ export const MCP_METRICS = [
     help: 'Clients of HTTP+SSE that came back and could not be given all that they had missed, so that their calls ended.',
     count: FrontCount.missed,
   },
+  {
+    name: 'gapless_mcp_sessions_restored_total',
+    help: 'Sessions that were taken up from the data directory at the start.',
+    count: FrontCount.restored,
+  },
+  {
+    name: 'gapless_mcp_resumes_refused_total',
+    help: 'Clients of MCP that came back to messages that are gone, or were overtaken.',
+    count: FrontCount.refusedResumes,
+  },
 ] as const;
 
 export const MCP_FAILURES = {

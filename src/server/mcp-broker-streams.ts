@@ -12,6 +12,7 @@ import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { FrontCount, type FrontCounts } from '../mcp/front-counts.js';
 import type { Appended, McpStreams, Positions } from '../mcp/mcp-streams.js';
+import { isNote } from '../mcp/stream-notes.js';
 import * as append from '../ring/append.js';
 import { closeStream, isCurrent, readPositions, touchStream } from '../ring/lifecycle.js';
 import { LOG_HEALTHY, LogStatus } from '../ring/log-status.js';
@@ -87,9 +88,9 @@ export class BrokerStreams implements McpStreams {
     return run === null || run.firstSeq !== afterSeq + 1 ? [] : parseFrames(run.frames);
   }
 
-  /** @returns the seq of the record; null: it cannot be appended now. */
-  appendRecord(stream: StreamRef, text: string): number | null {
-    return this.append(stream, text, null) === 'appended' ? this.#appender.lastSeq : null;
+  /** What is no message of MCP, and counted as none. `seq`: its own, once it is appended. */
+  appendRecord(stream: StreamRef, text: string): { readonly appended: Appended; readonly seq: number } {
+    return { appended: this.#append(stream, text, null), seq: this.#appender.lastSeq };
   }
 
   hasCommitted(stream: StreamRef, seq: number): boolean {
@@ -97,13 +98,18 @@ export class BrokerStreams implements McpStreams {
   }
 
   append(stream: StreamRef, message: string, type: string | null): Appended {
+    const appended = this.#append(stream, message, type);
+    if (appended === 'appended' && !isNote(type)) this.#counts.add(FrontCount.messages, 1);
+    return appended;
+  }
+
+  #append(stream: StreamRef, text: string, type: string | null): Appended {
     if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
-    if (!this.#frame(message, type)) return 'too_large';
+    if (!this.#frame(text, type)) return 'too_large';
     const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
     switch (outcome) {
       case append.APPENDED:
         this.#tellReaders(stream.slot, this.#appender.toTell);
-        this.#counts.add(FrontCount.messages, 1);
         return 'appended';
       case append.APPEND_UNCOMMITTED:
       case append.APPEND_NO_MEMORY:

@@ -68,8 +68,11 @@ export class BrokerRecords implements SessionRecords {
   }
 
   async begin(label: string, record: SessionRecord): Promise<void> {
-    this.#kept.set(label, await this.#create(nameOf(label)));
+    const kept = await this.#create(nameOf(label));
+    this.#kept.set(label, kept);
     this.put(label, record);
+    const isWritten = kept.waiting !== null || kept.seq > 0;
+    if (!isWritten) throw new RequestError('event_too_large', 'what began the session cannot be kept');
     await this.committed(label);
   }
 
@@ -99,9 +102,10 @@ export class BrokerRecords implements SessionRecords {
   }
 
   #write(kept: Kept, text: string): void {
-    const seq = this.#streams.appendRecord(kept.ref, text);
-    kept.waiting = seq === null ? text : null;
-    kept.seq = seq ?? kept.seq;
+    const { appended, seq } = this.#streams.appendRecord(kept.ref, text);
+    // One that has become larger than a stream can hold leaves the one before in force.
+    kept.waiting = appended === 'later' ? text : null;
+    if (appended === 'appended') kept.seq = seq;
   }
 
   /** A commit is a matter of milliseconds, and seldom waited for: it is not worth being woken for. */

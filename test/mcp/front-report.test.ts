@@ -61,6 +61,8 @@ describeOnEdges('10 how MCP servers are used', [...FLAGS, '--jwt-keys-file', key
     const again = await client.read(lastEventId);
     await again.untilEnded();
     await areSoon({ '/one': [0, 0, 0, 0], '/two': [2, 0, 1, 1] });
+    const metrics = await request(broker.port, { path: '/metrics', headers: operator });
+    assert.match(metrics.text, /^gapless_mcp_resumes_refused_total 1$/m);
     own.cut();
     await client.delete();
     await areSoon({ '/one': [0, 0, 0, 0], '/two': [1, 0, 0, 1] });

@@ -5,6 +5,7 @@ import { BrokerProcess } from '../support/broker-process.js';
 import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
 import { type JsonRpc, McpUpstream } from '../support/mcp-upstream.js';
+import { scrape, total } from '../support/prometheus.js';
 import type { SseSubscription } from '../support/sse-client.js';
 
 const STDIO_SERVER = fileURLToPath(new URL('../support/mcp-stdio-server.js', import.meta.url));
@@ -295,6 +296,13 @@ for (const [signal, end] of Object.entries(ENDS)) {
       assert.deepEqual(broker.errors, []);
       for (const upstream of upstreams) await upstream.stop();
       removeDirectory(directory);
+    });
+
+    it('12.11 the metrics say how many sessions were taken up', async () => {
+      const restored = total(await scrape(broker.port), 'gapless_mcp_sessions_restored_total');
+      const [line] = broker.log.filter(({ msg }) => msg === 'sessions taken up');
+      assert.ok(restored >= Object.keys(SCENARIOS).length);
+      assert.equal(line?.sessions, restored);
     });
 
     for (const name of Object.keys(SCENARIOS)) {
