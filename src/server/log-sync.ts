@@ -9,6 +9,7 @@ import type { ReplicatedLog, StoredEntry, StoredSubscriber } from '../storage/re
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
+import { Turns } from './turns.js';
 
 export interface LogSyncOptions {
   readonly log: ReplicatedLog;
@@ -27,6 +28,9 @@ export interface LogSyncOptions {
 /** A removed stream's last entry says so to those who were away; after this the log need not keep it. */
 const TOMBSTONE_MS = 60_000;
 
+/** Reads of streams that have to be caught up with, at a time: servers answer in time, however many there are. */
+const READS_MAX = 64;
+
 /** One time of following the log. */
 interface Round {
   readonly seen: Set<string>;
@@ -42,6 +46,7 @@ export class LogSync {
   readonly #toRenew = new Map<string, ReplicaStream>();
   /** Streams that are being caught up with, and up to where at least. */
   readonly #behind = new Map<string, number>();
+  readonly #reads = new Turns(READS_MAX);
   #identity: string | null = null;
   #stop: () => void = () => undefined;
 
@@ -145,14 +150,16 @@ export class LogSync {
 
   #receivedSubscriber(stored: StoredSubscriber, round: Round | null): void {
     const { subscribers } = this.#options;
-    const work = subscribers.received(stored);
-    if (work !== null) this.#begin(work, round);
+    const read = subscribers.received(stored);
+    if (read !== null) this.#begin(read, round);
     subscribers.followedAt = stored.at;
   }
 
-  #begin(work: Promise<void>, round: Round | null): void {
+  #begin(read: () => Promise<void>, round: Round | null): void {
+    const work = this.#reads.take(read);
     if (round !== null) round.work.push(work);
-    else work.catch((error: Error) => this.#catchUpFailed(error));
+    // It may fail before the round waits for it, or after the round has failed.
+    work.catch((error: Error) => (round === null ? this.#catchUpFailed(error) : undefined));
   }
 
   #dropRemoved({ stream, at }: StoredEntry): void {
@@ -162,11 +169,13 @@ export class LogSync {
     }
   }
 
-  /** Until a stream is caught up with, what comes of it does not follow what was looked at. */
-  async #catchUp({ stream, at }: StoredEntry): Promise<void> {
+  /** Until a stream is caught up with, what comes of it does not follow what was looked at. @returns what does so. */
+  #catchUp({ stream, at }: StoredEntry): () => Promise<void> {
     this.#behind.set(stream, Math.max(at, this.#behind.get(stream) ?? 0));
-    await this.#options.replica.catchUp(stream);
-    if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
+    return async () => {
+      await this.#options.replica.catchUp(stream);
+      if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
+    };
   }
 
   #catchUpFailed(error: Error): void {

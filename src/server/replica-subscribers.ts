@@ -122,8 +122,8 @@ export class ReplicaSubscribers {
     this.lastAt = 0;
   }
 
-  /** @returns what has to be read before it is taken up; null: it is. */
-  received(stored: StoredSubscriber): Promise<void> | null {
+  /** @returns what reads the rest, before which it cannot be taken up; null: it is. */
+  received(stored: StoredSubscriber): (() => Promise<void>) | null {
     const key = keyOf(stored);
     const known = this.find(stored);
     const isBeginning = this.#seen !== null;
@@ -136,7 +136,8 @@ export class ReplicaSubscribers {
     const { previous } = stored.entry;
     const follows = known === undefined ? previous === 0 : previous <= known.stored.at;
     // What lies before it since this broker looked last was not followed.
-    if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined)) return this.#await(stored);
+    if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined))
+      return this.#whenRead(stored);
     // One that follows another than the newest does not count.
     const newest = known !== undefined && previous < known.stored.at ? known.stored : stored;
     this.#take({ stored: newest, tailAt: stored.at });
@@ -193,11 +194,13 @@ export class ReplicaSubscribers {
   }
 
   /** Until one is caught up with, what comes of it does not follow what was looked at. */
-  async #await(stored: StoredSubscriber): Promise<void> {
+  #whenRead(stored: StoredSubscriber): () => Promise<void> {
     const key = keyOf(stored);
     this.#behind.set(key, stored.at);
-    await this.catchUp(stored);
-    if (this.#behind.get(key) === stored.at) this.#behind.delete(key);
+    return async () => {
+      await this.catchUp(stored);
+      if (this.#behind.get(key) === stored.at) this.#behind.delete(key);
+    };
   }
 
   #forget({ stream, subscriber, entry }: StoredSubscriber): void {
