@@ -43,7 +43,8 @@ export const DURABILITY_DEFINITIONS = {
     default: 0,
     doc:
       'Events of all streams on disk, in bytes. Above it the oldest go, whichever stream they are of, but for the ' +
-      'newest block of each. 0 sets no such limit.',
+      'newest block of each. 0 sets no such limit. With `log`: what each of its servers may keep, above which publishes ' +
+      'are refused; set for all brokers by the last that starts, and 0 leaves it as it is.',
   }),
   log: define({
     group: 'Durability',

@@ -306,6 +306,11 @@ export const LOG_METRICS = [
     counter: LogCounter.sizeBytes,
   },
   {
+    name: 'gapless_log_capacity_bytes',
+    help: 'Bytes that a log which brokers share may occupy; +Inf where nothing limits it.',
+    counter: LogCounter.capacityBytes,
+  },
+  {
     name: 'gapless_log_kept_bytes',
     help: 'Bytes of events in the durable log that can be read.',
     counter: LogCounter.keptBytes,

@@ -26,8 +26,10 @@ export const LogCounter = {
   keptBytes: 6,
   /** Bytes of frames that went for the limit of the log as a whole. */
   limitTrimmedBytes: 7,
+  /** Gauge: bytes that the log may occupy; infinite where nothing limits it, or nobody says. */
+  capacityBytes: 8,
   /** Start of the buckets of commit durations, one more than there are bounds. */
-  commitSecondsBuckets: 8,
+  commitSecondsBuckets: 9,
 } as const;
 
 /** Upper bounds of the commit durations, seconds. */
@@ -39,7 +41,9 @@ const COUNTERS_OFFSET = 8;
 const COUNTERS_LENGTH = 32;
 
 export function createLogStatus(): SharedArrayBuffer {
-  return new SharedArrayBuffer(COUNTERS_OFFSET + 8 * COUNTERS_LENGTH);
+  const buffer = new SharedArrayBuffer(COUNTERS_OFFSET + 8 * COUNTERS_LENGTH);
+  new LogStatus(buffer).set(LogCounter.capacityBytes, Number.POSITIVE_INFINITY);
+  return buffer;
 }
 
 export class LogStatus {

@@ -9,6 +9,7 @@ import type { ReplicatedLog, StoredEntry, StoredSubscriber } from '../storage/re
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
+import { TOMBSTONE_MS } from './tombstones.js';
 import { Turns } from './turns.js';
 
 export interface LogSyncOptions {
@@ -24,9 +25,6 @@ export interface LogSyncOptions {
   /** Unix time, milliseconds. */
   readonly nowMs: () => number;
 }
-
-/** A removed stream's last entry says so to those who were away; after this the log need not keep it. */
-const TOMBSTONE_MS = 60_000;
 
 /** Reads of streams that have to be caught up with, at a time: servers answer in time, however many there are. */
 const READS_MAX = 64;

@@ -5,8 +5,10 @@
  */
 
 import { mustGo } from '../core/retention.js';
+import { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
 import { readPositions } from '../ring/lifecycle.js';
+import { LOG_FULL, LogCounter, type LogStatus } from '../ring/log-status.js';
 import type { Rings } from '../ring/rings.js';
 import { LogError } from '../storage/event-log.js';
 import type { LogEntry } from '../storage/log-entry.js';
@@ -16,8 +18,9 @@ import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
-import type { Change } from './replica-writer.js';
+import { type Change, firstKept } from './replica-writer.js';
 import type { Replication } from './replication.js';
+import { Tombstones } from './tombstones.js';
 import { StreamGone } from './waiting-publish.js';
 import type { WriteNames } from './write-names.js';
 
@@ -29,6 +32,7 @@ export interface RetentionOptions {
   readonly held: ReplicaHeld;
   readonly names: WriteNames;
   readonly rings: Rings;
+  readonly status: LogStatus;
   readonly logger: Logger;
   readonly nowMs: () => number;
 }
@@ -42,6 +46,9 @@ type Floor = Pick<LogEntry, 'floor' | 'floorAt' | 'floorBytes' | 'floorAtMs'>;
 export class ReplicaRetention {
   readonly #options: RetentionOptions;
   readonly #busy = new Set<ReplicaStream>();
+  readonly #tombstones = new Tombstones();
+  /** Sweeps since the log was full: while it is, who reads a stream cannot say so. */
+  #sweepsWithRoom = OTHERS_SWEEPS;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
@@ -59,11 +66,22 @@ export class ReplicaRetention {
     this.#begin(stream, 'retention', nowMs);
   }
 
+  /** A stream was removed. Its events go at once, and that it was removed when all have heard of it. */
+  removed({ name, entry, at }: ReplicaStream): void {
+    if (!this.#options.names.isOwn(entry)) return;
+    this.#tombstones.add({ stream: name, at, atMs: entry.atMs });
+    this.#drop(name, at);
+  }
+
   /** Call it each second. */
   sweep(): void {
-    const { replica, held, names, nowMs: now } = this.#options;
+    const { replica, held, names, status, nowMs: now } = this.#options;
     const nowMs = now();
+    this.#sweepsWithRoom = status.fault === LOG_FULL ? 0 : this.#sweepsWithRoom + 1;
+    for (const { stream, at } of this.#tombstones.takeOld(nowMs)) this.#drop(stream, at + 1);
+    let keptBytes = 0;
     for (const stream of replica.streams()) {
+      keptBytes += stream.entry.bytes - stream.entry.floorBytes;
       const due = isOverdue(stream.entry, nowMs, held.seq(stream))
         ? 'retention'
         : this.#ttlDue(stream, nowMs);
@@ -72,8 +90,10 @@ export class ReplicaRetention {
         continue;
       }
       const isOwn = names.isOwn(stream.entry) || due === 'touch';
+      if (due === 'expire' && this.#sweepsWithRoom <= OTHERS_SWEEPS) continue;
       if (isOwn || ++stream.dueSweeps > OTHERS_SWEEPS) this.#begin(stream, due, nowMs);
     }
+    status.set(LogCounter.keptBytes, keptBytes);
   }
 
   #begin(stream: ReplicaStream, due: Due, nowMs: number): void {
@@ -120,8 +140,7 @@ export class ReplicaRetention {
       const claimsAfter = stream.book === null ? entry.claimsAfter : stream.book.oldestAfter();
       return { ...entry, ...found.at, claimsAfter };
     });
-    const { floorAt, claimsAfter } = stream.entry;
-    await log.dropBelow(stream.name, Math.min(floorAt, claimsAfter === null ? floorAt : claimsAfter + 1));
+    await log.dropBelow(stream.name, firstKept(stream.entry));
   }
 
   /** Null: it stays where it is, or is not there any more. `byAge`: what goes for its age, whoever holds it. */
@@ -157,9 +176,14 @@ export class ReplicaRetention {
     return this.#options.replication.writerOf(stream).change(change);
   }
 
+  #drop(name: string, below: number): void {
+    this.#options.log.dropBelow(name, below).catch((error: unknown) => this.#failed(error));
+  }
+
+  /** What is due is due at the next sweep as well. */
   #failed(error: unknown): void {
     if (error instanceof StreamGone) return;
-    if (!(error instanceof LogError)) throw error;
+    if (!(error instanceof LogError || error instanceof RequestError)) throw error;
     this.#options.logger.warn({ reason: error.message }, 'retention has to wait for the log');
   }
 }

@@ -13,6 +13,7 @@ import { LogCounter, type LogStatus } from '../ring/log-status.js';
 import { LogError } from '../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
+import type { LogRoom } from './log-room.js';
 import { judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
@@ -25,6 +26,7 @@ export interface WriterParts {
   readonly replica: Replica;
   readonly held: ReplicaHeld;
   readonly status: LogStatus;
+  readonly room: LogRoom;
   readonly names: WriteNames;
   /** The log failed; resolves when it can be asked again. */
   readonly recovered: (error: LogError) => Promise<void>;
@@ -189,16 +191,18 @@ export class ReplicaWriter implements ReplicaObserver {
   }
 
   async #append(group: Group, isFirst: boolean): Promise<void> {
-    const { log, replica, recovered, random } = this.#parts;
+    const { replica, recovered, random, room } = this.#parts;
     const { name, tailAt: after } = this.#stream;
     try {
-      const at = await log.append(name, group.entry, group.body, after);
+      const at = await this.#put(group, after);
       if (at !== null) return await this.#appended(group, { after, at });
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
       this.#parts.status.add(LogCounter.failedCommits, 1);
-      if (error.fault === 'full' && isFirst)
+      if (error.fault === 'full') room.refused();
+      if (error.fault === 'full' && isFirst) {
         return this.#giveUp(new RequestError('log_full', undefined, {}, SOON));
+      }
       await recovered(error);
       // It may have been appended all the same: what follows the entry that it was to follow says so.
       await replica.catchUp(name).catch(ignoreLogError);
@@ -210,6 +214,25 @@ export class ReplicaWriter implements ReplicaObserver {
     await replica.catchUp(name);
     if (this.#stream.tailAt === after && !this.#stream.isGone) {
       await recovered(new LogError('io', 'the newest entry of a stream is not in the log'));
+    }
+  }
+
+  /**
+   * Where the log has no room even to say what goes from it, that goes first. Should this broker die in between, the
+   * next one who looks finds the same to be due, or the client asks again.
+   * @throws {LogError}
+   */
+  async #put({ entry, body }: Group, after: number): Promise<number | null> {
+    const { log } = this.#parts;
+    const { name, at, entry: before } = this.#stream;
+    const keptFrom = entry.state === 'removed' ? at : firstKept(entry);
+    try {
+      return await log.append(name, entry, body, after);
+    } catch (error) {
+      const isFull = error instanceof LogError && error.fault === 'full';
+      if (!isFull || keptFrom <= firstKept(before)) throw error;
+      await log.dropBelow(name, keptFrom);
+      return log.append(name, entry, body, after);
     }
   }
 
@@ -321,6 +344,11 @@ export class ReplicaWriter implements ReplicaObserver {
     status.add(LogCounter.committedEvents, entry.count);
     status.add(LogCounter.committedBytes, body.length);
   }
+}
+
+/** Where the first entry lies that a stream needs: for its events, or for who published. */
+export function firstKept({ floorAt, claimsAfter }: LogEntry): number {
+  return claimsAfter === null ? floorAt : Math.min(floorAt, claimsAfter + 1);
 }
 
 function ignoreLogError(error: unknown): void {

@@ -82,7 +82,9 @@ export class Replica {
       return false;
     }
     if (newestAt !== undefined && entry.previous < newestAt) {
-      stream?.looked(at);
+      // Of one that was removed the last entry may be gone, and then what begins it anew follows nothing.
+      if (stream === undefined) return false;
+      stream.looked(at);
       return true;
     }
     if (stream === undefined) this.#open(stored);

@@ -21,6 +21,7 @@ import { JetStreamLog } from '../storage/jetstream-log.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
 import { producerLimits } from './bounds.js';
 import type { LogBacking } from './log-backing.js';
+import { LogRoom } from './log-room.js';
 import type { Questions } from './messages.js';
 import { Replica } from './replica.js';
 import { ReplicaHeld } from './replica-held.js';
@@ -86,6 +87,7 @@ export class ReplicatedBroker implements LogBacking {
         tlsKeyFile: config.logTlsKeyFile,
         stream: config.logStream,
         replicas: config.logReplicas,
+        bytesMax: config.logBytesMax,
         connected: (isConnected) => {
           if (!isConnected)
             void broker.#parts?.replication.recovered(new LogError('io', 'the connection broke'));
@@ -104,12 +106,16 @@ export class ReplicatedBroker implements LogBacking {
     const log = this.#log;
     const status = new LogStatus(this.status);
     const filler = new RingFiller({ rings, wakes, now: nowMs });
+    const room = new LogRoom({ log, status, logger });
     const replica = new Replica({
       ...{ log, directory, filler, logger },
       producers: producerLimits(config),
       grown: (stream) => retention.grown(stream),
       opened: (stream) => subscribers.opened(stream),
-      removed: (stream) => subscribers.removed(stream),
+      removed: (stream) => {
+        subscribers.removed(stream);
+        retention.removed(stream);
+      },
     });
     const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
     const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
@@ -124,6 +130,7 @@ export class ReplicatedBroker implements LogBacking {
         directory,
         rings,
         status,
+        room,
         logger,
         nowMs,
         random,
@@ -134,15 +141,17 @@ export class ReplicatedBroker implements LogBacking {
       retryMs: RETRY_MS,
     });
     const retention: ReplicaRetention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, names, rings, logger, nowMs },
+      ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
     });
     const sweeping = setInterval(() => {
       retention.sweep();
       subscribers.sweep();
+      void room.look();
     }, SWEEP_MS);
     const writer = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
     this.#parts = { replica, replication, subscribers: writer, sweeping };
     await reached(() => replication.start(), this.#options);
+    await room.look();
     logger.info({ streams: directory.size }, 'streams taken up from the log');
   }
 

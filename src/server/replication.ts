@@ -13,12 +13,13 @@ import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import { type StreamConfig, sameConfig } from '../core/retention.js';
 import { RequestError } from '../errors.js';
 import type { Logger } from '../log.js';
-import { LOG_FAILED, LOG_FULL, LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
+import { LOG_FAILED, LOG_HEALTHY, type LogStatus } from '../ring/log-status.js';
 import { hasRoomForStream } from '../ring/ring-growth.js';
 import type { Rings } from '../ring/rings.js';
 import { LogError } from '../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
+import type { LogRoom } from './log-room.js';
 import { LogSync } from './log-sync.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
@@ -37,6 +38,7 @@ export interface ReplicationOptions {
   readonly directory: Directory;
   readonly rings: Rings;
   readonly status: LogStatus;
+  readonly room: LogRoom;
   readonly autoCreate: boolean;
   readonly defaults: StreamConfig;
   readonly logger: Logger;
@@ -64,7 +66,7 @@ export class Replication {
   #fail: (error: Error) => void = () => undefined;
 
   constructor(options: ReplicationOptions) {
-    const { log, replica, subscribers, held, names, status, logger, nowMs, random } = options;
+    const { log, replica, subscribers, held, names, status, room, logger, nowMs, random } = options;
     this.#options = options;
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
@@ -84,6 +86,7 @@ export class Replication {
       replica,
       held,
       status,
+      room,
       names,
       recovered: (error) => this.recovered(error),
       nowMs,
@@ -98,7 +101,7 @@ export class Replication {
 
   /** The log failed, or may have. Resolves when all that it has was taken up again. */
   recovered(error: LogError): Promise<void> {
-    this.#options.status.fault = error.fault === 'full' ? LOG_FULL : LOG_FAILED;
+    this.#options.status.fault = LOG_FAILED;
     this.#recovering ??= this.#recover(error).finally(() => {
       this.#recovering = null;
     });
@@ -294,7 +297,8 @@ export class Replication {
   /** What a client is told of an error of the log, which is asked again from now on until it is back. */
   unavailable(error: unknown): unknown {
     if (!(error instanceof LogError)) return error;
-    void this.recovered(error);
+    if (error.fault === 'full') this.#options.room.refused();
+    else void this.recovered(error);
     return unavailable(error.fault);
   }
 }

@@ -36,6 +36,7 @@ import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
 import type {
   Follower,
   LogExtent,
+  LogUsage,
   ReplicatedLog,
   StoredEntry,
   StoredSubscriber,
@@ -48,6 +49,8 @@ export interface JetStreamLogOptions extends JetStreamAccess {
   readonly stream: string;
   /** On how many servers each message is kept, where the stream is made. */
   readonly replicas: number;
+  /** What it may occupy on each of them; 0: as it is, or without a limit where it is made. */
+  readonly bytesMax: number;
   /** Told when the connection is there again after it was not, and when it is not. */
   readonly connected: (isConnected: boolean) => void;
   /** Told why the servers refuse a connection that is made anew. It is tried again. */
@@ -144,6 +147,11 @@ export class JetStreamLog implements ReplicatedLog {
       ),
   };
 
+  async usage(): Promise<LogUsage> {
+    const { config, state } = await attempt(() => this.#manager.streams.info(this.#options.stream));
+    return { bytes: state.bytes, bytesMax: config.max_bytes > 0 ? config.max_bytes : null };
+  }
+
   follow(follower: Follower): Promise<() => void> {
     return attempt(() =>
       JetStreamFollowing.start(this.#connection, this.#manager, {
@@ -191,9 +199,11 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   async #findOrMake(): Promise<StreamInfo> {
-    const { stream, replicas } = this.#options;
+    const { stream, replicas, bytesMax } = this.#options;
     try {
-      return await this.#manager.streams.info(stream);
+      const found = await this.#manager.streams.info(stream);
+      if (bytesMax === 0 || found.config.max_bytes === bytesMax) return found;
+      return await this.#manager.streams.update(stream, { max_bytes: bytesMax });
     } catch (error) {
       if (!hasCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
     }
@@ -209,7 +219,7 @@ export class JetStreamLog implements ReplicatedLog {
         discard: DiscardPolicy.New,
         max_consumers: -1,
         max_msgs: -1,
-        max_bytes: -1,
+        max_bytes: bytesMax === 0 ? -1 : bytesMax,
         max_age: 0,
         allow_direct: false,
       });
@@ -292,11 +302,16 @@ function asLogError(cause: unknown): Error {
 function faultOf(cause: unknown): LogFault {
   const refusal = (cause as Error).cause ?? cause;
   if (refusal instanceof PermissionViolationError) return 'broken';
-  return cause instanceof JetStreamApiError && FULL_CODES.has(cause.code) ? 'full' : 'io';
+  return cause instanceof JetStreamApiError && isFull(cause) ? 'full' : 'io';
 }
 
-/** The servers have no more room, or the account may use no more: nothing was stored. */
+/** The servers have no more room, the account may use no more, or the stream has reached its limit: nothing was stored. */
+function isFull({ code, message }: JetStreamApiError): boolean {
+  return FULL_CODES.has(code) || (code === STORE_FAILED && message.includes('maximum'));
+}
+
 const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047]);
+const STORE_FAILED = 10077;
 
 function hasCode(error: unknown, code: number): boolean {
   return error instanceof JetStreamApiError && error.code === code;

@@ -52,6 +52,12 @@ export interface LogExtent {
   readonly lastAt: number;
 }
 
+/** What the log occupies on each of its machines, of what it may at most; null: nobody says. */
+export interface LogUsage {
+  readonly bytes: number;
+  readonly bytesMax: number | null;
+}
+
 export interface Follower {
   /** The newest entry of each stream first, of which some may not count, and then every new one in the order of the log. */
   received(stored: StoredEntry): void;
@@ -81,6 +87,8 @@ export interface ReplicatedLog {
   /** Deletes the entries of a stream before a position. @throws {LogError} */
   dropBelow(stream: string, at: number): Promise<void>;
   readonly subscribers: SubscriberLog;
+  /** @throws {LogError} */
+  usage(): Promise<LogUsage>;
   /** @throws {LogError} @returns what ends it. */
   follow(follower: Follower): Promise<() => void>;
   /** Whether it refuses all appends that would not count. Once it is open. */

@@ -3,12 +3,16 @@ import type { LogEntry } from '#gapless/storage/log-entry.js';
 import type {
   Follower,
   LogExtent,
+  LogUsage,
   ReplicatedLog,
   StoredEntry,
   StoredSubscriber,
   SubscriberKey,
   SubscriberLog,
 } from '#gapless/storage/replicated-log.js';
+
+/** What an entry takes beside its body. */
+export const ENTRY_BYTES = 400;
 
 /** What becomes of an append: it goes in and is answered; it goes in and the answer is lost; it is lost itself. */
 export type AppendFate = 'answered' | 'unanswered' | 'lost';
@@ -19,6 +23,8 @@ export class SharedMedium {
   entries: StoredEntry[] = [];
   subscribers: StoredSubscriber[] = [];
   lastAt = 0;
+  /** What it may hold; null: there is room for everything. */
+  bytesMax: number | null = null;
   readonly followers = new Set<Follower>();
   /** Settles when all that was proposed is there. */
   proposed: Promise<unknown> = Promise.resolve();
@@ -27,9 +33,16 @@ export class SharedMedium {
     return this.entries.findLast((stored) => stored.stream === stream) ?? null;
   }
 
+  get bytes(): number {
+    return this.entries.reduce((sum, { body }) => sum + ENTRY_BYTES + body.length, 0);
+  }
+
   /** @param after null: whatever is there, as when the log compared before another append. */
   put(stream: string, entry: LogEntry, body: Uint8Array, after: number | null): number | null {
     if (after !== null && (this.newest(stream)?.at ?? 0) !== after) return null;
+    if (this.bytesMax !== null && this.bytes + ENTRY_BYTES + body.length > this.bytesMax) {
+      throw new LogError('full', 'told to be full');
+    }
     const stored = { stream, at: ++this.lastAt, entry: structuredClone(entry), body: body.slice() };
     this.entries.push(stored);
     for (const follower of [...this.followers]) follower.received(stored);
@@ -152,6 +165,11 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     this.#medium.entries = this.#medium.entries.filter(
       (stored) => stored.stream !== stream || stored.at >= at,
     );
+  }
+
+  async usage(): Promise<LogUsage> {
+    await this.#reach();
+    return { bytes: this.#medium.bytes, bytesMax: this.#medium.bytesMax };
   }
 
   async follow(follower: Follower): Promise<() => void> {

@@ -10,6 +10,7 @@ import { addSubscribers, readPositions } from '#gapless/ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
+import { LogRoom } from '#gapless/server/log-room.js';
 import { Replica } from '#gapless/server/replica.js';
 import { ReplicaHeld } from '#gapless/server/replica-held.js';
 import { ReplicaReader } from '#gapless/server/replica-reader.js';
@@ -49,6 +50,7 @@ export class ReplicaStage {
   readonly named: NamedSubscribers;
   readonly subscribers: SubscriberWriter;
   readonly takenUp: ReplicaSubscribers;
+  readonly room: LogRoom;
   readonly status = new LogStatus(createLogStatus());
   readonly #batch = new FrameBatch(100_000);
 
@@ -80,7 +82,10 @@ export class ReplicaStage {
       ...{ log, directory, filler, producers, logger },
       grown: (stream: ReplicaStream) => this.retention.grown(stream),
       opened: (stream: ReplicaStream) => this.takenUp.opened(stream),
-      removed: (stream: ReplicaStream) => this.takenUp.removed(stream),
+      removed: (stream: ReplicaStream) => {
+        this.takenUp.removed(stream);
+        this.retention.removed(stream);
+      },
     });
     const named = new NamedSubscribers({
       streams: directory,
@@ -92,6 +97,8 @@ export class ReplicaStage {
     const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
     const held = new ReplicaHeld({ log, named });
     const { status } = this;
+    const room = new LogRoom({ log, status, logger });
+    this.room = room;
     this.log = log;
     this.rings = rings;
     this.directory = directory;
@@ -106,6 +113,7 @@ export class ReplicaStage {
         directory,
         rings,
         status,
+        room,
         logger,
         nowMs,
         random,
@@ -118,7 +126,7 @@ export class ReplicaStage {
     this.reader = new ReplicaReader({ log, readsMax: 4 });
     const { replication } = this;
     this.retention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, names, rings, logger, nowMs },
+      ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
     });
     this.named = named;
     this.takenUp = subscribers;

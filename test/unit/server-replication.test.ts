@@ -105,6 +105,32 @@ test('2.3 a publish that a deletion overtakes goes into the stream that is made 
   assert.deepEqual(await a.data('s'), ['2']);
 });
 
+test('2.3 of a removed stream nothing is left after a while, and who begins it anew is heard by all', async () => {
+  const medium = new SharedMedium();
+  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await a.publish('s', ['1']);
+  await a.publish('s', ['2']);
+  await b.replication.remove('s');
+  await settled();
+  assert.deepEqual(
+    medium.entries.map(({ entry }) => entry.state),
+    ['removed'],
+  );
+  for (const broker of [a, b]) {
+    broker.nowMs += 90_000;
+    broker.retention.sweep();
+  }
+  await settled();
+  assert.deepEqual(medium.entries, []);
+  const { ref } = await b.replication.put('s', {});
+  await settled();
+  assert.equal(a.directory.find('s')?.epoch, ref.epoch);
+});
+
+async function settled(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+}
+
 test('3.4 who comes to a broker that has passed over many entries is known there too', async () => {
   const medium = new SharedMedium();
   const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];

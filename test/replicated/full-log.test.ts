@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../support/deadline.js';
+import {
+  assertProblem,
+  deleteStream,
+  freshStream,
+  MEDIA_TYPES,
+  publish,
+  publishRequest,
+  readAll,
+} from '../support/gapless-client.js';
+import { HttpConnection, request } from '../support/http.js';
+import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { scrape, total } from '../support/prometheus.js';
+import { startBroker } from '../support/replicated-brokers.js';
+
+const LIMIT_BYTES = 1024 ** 2;
+const EVENT_BYTES = 20_000;
+const CAPACITY = 'gapless_log_capacity_bytes';
+
+describe('a log that has reached its limit', { skip: NATS_SKIP }, () => {
+  for (const replicas of [1, 3]) {
+    it(`3.6, 8 refuses publishes and loses nothing, until what it has goes, with ${replicas} replicas (I3, I4)`, async (context) => {
+      const servers =
+        replicas === 1 ? [await NatsServer.start(context)] : await NatsServer.startCluster(context, replicas);
+      const url = servers.map((server) => server.url).join(',');
+      const broker = await startBroker(
+        context,
+        { url },
+        ...['--log-replicas', String(replicas), '--log-bytes-max', `${LIMIT_BYTES}`],
+      );
+      const { port } = broker;
+      const [small, large] = [freshStream('small'), freshStream('large')];
+      await publish(port, small, 'before');
+      const connection = await HttpConnection.open(port);
+      const taken: string[] = [];
+      for (;;) {
+        const data = `${taken.length}`.padEnd(EVENT_BYTES, 'x');
+        const response = await connection.request(publishRequest(large, data, MEDIA_TYPES.text));
+        if (response.status !== 200) {
+          assertProblem(response, 507, 'log_full');
+          break;
+        }
+        taken.push(data);
+        assert.ok(taken.length < (2 * LIMIT_BYTES) / EVENT_BYTES, 'a limit that nobody keeps');
+      }
+      connection.destroy();
+      assert.ok(taken.length > LIMIT_BYTES / EVENT_BYTES / 2, `${taken.length} events`);
+      assert.deepEqual(
+        (await readAll(port, large)).map(({ data }) => data),
+        taken,
+      );
+      await eventually('the metrics to say so', async () => {
+        const metrics = await scrape(port);
+        return (
+          total(metrics, 'gapless_log_fault') === 1 &&
+          total(metrics, CAPACITY) === LIMIT_BYTES &&
+          total(metrics, 'gapless_log_size_bytes') > LIMIT_BYTES / 2 &&
+          total(metrics, 'gapless_log_kept_bytes') > LIMIT_BYTES / 2
+        );
+      });
+      assertProblem(await request(port, publishRequest(small, 'refused')), 507, 'log_full');
+
+      await deleteStream(port, large);
+      await eventually('publishes to be taken again', async () => {
+        const { status } = await request(port, publishRequest(small, 'after'));
+        return status === 200 ? true : undefined;
+      });
+      assert.deepEqual(
+        (await readAll(port, small)).map(({ data }) => data),
+        ['before', 'after'],
+      );
+    });
+  }
+
+  it('a limit that is set anew is that of the log from then on', async (context) => {
+    const nats = await NatsServer.start(context);
+    const first = await startBroker(context, nats, '--log-bytes-max', '1MiB');
+    assert.equal(total(await scrape(first.port), CAPACITY), 1024 ** 2);
+    const second = await startBroker(context, nats, '--log-bytes-max', '2MiB');
+    const third = await startBroker(context, nats);
+    for (const { port } of [first, second, third]) {
+      await eventually('all to know', async () => total(await scrape(port), CAPACITY) === 2 * 1024 ** 2);
+    }
+  });
+});
