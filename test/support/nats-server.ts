@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { withDeadline } from './deadline.js';
@@ -43,12 +43,8 @@ export class NatsServer {
   static async start(context: Pick<TestContext, 'after'>, config = ''): Promise<NatsServer> {
     const directory = makeDirectory();
     const server = new NatsServer(await freePort(), directory);
-    context.after(async () => {
-      await server.kill();
-      removeDirectory(directory);
-    });
-    await server.startAgain(config);
-    return server;
+    server.#configure(config);
+    return server.#begin(context);
   }
 
   /** Several that replicate among each other. Who asks them soon may have to wait for them to find each other. */
@@ -62,6 +58,26 @@ export class NatsServer {
           `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
         ),
       ),
+    );
+  }
+
+  /** As many, with a configuration that somebody wrote for other hosts: addresses and directories are those of a test. */
+  static async startClusterOf(context: Pick<TestContext, 'after'>, config: string, count: number): Promise<NatsServer[]> {
+    const ports = await Promise.all(Array.from({ length: count }, freePort));
+    const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
+    const text = readFileSync(config, 'utf8');
+    return Promise.all(
+      ports.map(async (port, index) => {
+        const directory = makeDirectory();
+        const server = new NatsServer(await freePort(), directory);
+        const own = text
+          .replace('"0.0.0.0:4222"', `"127.0.0.1:${server.port}"`)
+          .replace('"0.0.0.0:6222"', `"127.0.0.1:${port}"`)
+          .replace('"/data"', JSON.stringify(directory))
+          .replace(/routes: \[[^\]]*\]/, `routes: [ ${routes} ]`);
+        writeFileSync(server.#configFile, `server_name: n${index}\n${own}`);
+        return server.#begin(context);
+      }),
     );
   }
 
@@ -90,6 +106,15 @@ export class NatsServer {
       child.once('error', reject);
     });
     await withDeadline('the NATS server to be ready', ready);
+  }
+
+  async #begin(context: Pick<TestContext, 'after'>): Promise<this> {
+    context.after(async () => {
+      await this.kill();
+      removeDirectory(this.#directory);
+    });
+    await this.startAgain();
+    return this;
   }
 
   #configure(config: string): void {
