@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { range } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
+import { freshStream, publish, publishRequest, readAll } from '../support/gapless-client.js';
+import { request } from '../support/http.js';
+import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { startBroker } from '../support/replicated-brokers.js';
+
+/** Resolves when all servers of the log have all that it has. */
+async function untilCaughtUp(server: NatsServer, servers: number): Promise<void> {
+  const connection = await connect({ servers: [`127.0.0.1:${server.port}`] });
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false });
+    await eventually('all servers to have caught up', async () => {
+      const info = await manager.streams.info('GAPLESS').catch(() => null);
+      const replicas = info?.cluster?.replicas ?? [];
+      return (
+        replicas.length === servers - 1 && replicas.every(({ current, lag = 0 }) => current && lag === 0)
+      );
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+describe('a log on three NATS servers', { skip: NATS_SKIP }, () => {
+  it('3.6, 8 takes no publish while two are down, loses nothing, and has everything again on one that lost its disk (I3, I4)', async (context) => {
+    const servers = await NatsServer.startCluster(context, 3);
+    const [first, second, third] = servers as [NatsServer, NatsServer, NatsServer];
+    const url = servers.map((server) => server.url).join(',');
+    const { port } = await startBroker(context, { url }, '--log-replicas', '3', '--log-wait-ms', '1m');
+    const stream = freshStream('majority');
+    const taken: string[] = [];
+    const publishNext = async (): Promise<number> => {
+      const data = `${taken.length + 1}`;
+      const { status } = await request(
+        port,
+        publishRequest(stream, data, undefined, { 'Idempotency-Key': data }),
+      );
+      if (status === 200) taken.push(data);
+      return status;
+    };
+    const untilTaken = (): Promise<unknown> =>
+      eventually('a publish to be taken', async () => (await publishNext()) === 200, 60_000);
+    for (const _ of range(1, 5)) await publish(port, stream, `${taken.push(`${taken.length + 1}`)}`);
+
+    await Promise.all([first.kill(), second.kill()]);
+    await eventually('publishes to be refused', async () => (await publishNext()) === 503, 60_000);
+    await second.startAgain();
+    await untilTaken();
+
+    first.forgetAll();
+    await first.startAgain();
+    await untilTaken();
+    await untilCaughtUp(third, servers.length);
+    await third.kill();
+    await untilTaken();
+    assert.deepEqual(
+      (await readAll(port, stream)).map(({ data }) => data),
+      taken,
+    );
+  });
+});
