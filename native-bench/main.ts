@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { Brokers } from './brokers.js';
+import { Brokers, type BrokersOptions } from './brokers.js';
 import { drawChart } from './chart.js';
 import { chooseCores } from './cores.js';
 import { describeEnvironment } from './environment.js';
@@ -12,7 +12,9 @@ import { countMeasurements, measureInRounds } from './rounds.js';
 import { SCENARIOS, WITHOUT_COMPILER } from './scenarios/all.js';
 import { peerScenarios } from './scenarios/peers.js';
 import type { Bench, Scenario } from './scenarios/scenario.js';
+import { SHARED_LOG_SCENARIOS } from './scenarios/shared-log.js';
 import { type Command, parseCommand, USAGE, UsageError } from './settings.js';
+import { missingForSharedLogs, SharedLogs } from './shared-logs.js';
 import { formatTable } from './table.js';
 import { warmUp } from './warm-up.js';
 
@@ -48,10 +50,19 @@ function chooseScenarios(command: Command, isNative: boolean): readonly Scenario
   return only.length === 0 ? all : all.filter((scenario) => only.includes(scenario.name));
 }
 
-function scenariosOf({ peers, all }: Command, isNative: boolean): readonly Scenario[] {
-  if (!isNative && (peers || all)) throw new UsageError('--peers, --all: need the native load client');
+function scenariosOf({ peers, log, all }: Command, isNative: boolean): readonly Scenario[] {
+  if (!isNative && (peers || log || all)) {
+    throw new UsageError('--peers, --log, --all: need the native load client');
+  }
+  if (log) return scenariosOfLogs();
   if (!isNative) return WITHOUT_COMPILER;
   return [...(peers && !all ? [] : SCENARIOS), ...(peers || all ? scenariosOfPeers() : [])];
+}
+
+function scenariosOfLogs(): readonly Scenario[] {
+  const missing = missingForSharedLogs();
+  if (missing !== null) throw new UsageError(`--log: needs ${missing}`);
+  return SHARED_LOG_SCENARIOS;
 }
 
 function scenariosOfPeers(): readonly Scenario[] {
@@ -66,15 +77,18 @@ async function measure(command: Command, scenarios: readonly Scenario[]): Promis
   const cores = chooseCores();
   const core = cores?.server ?? null;
   // Alone or with all the rest; whoever asks for some scenarios does not wait for it.
-  const micro = command.only.length > 0 || command.peers ? [] : runMicro(settings.microSeconds);
-  const brokers = new Brokers({
+  const isPart = command.only.length > 0 || command.peers || command.log;
+  const micro = isPart ? [] : runMicro(settings.microSeconds);
+  const options: BrokersOptions = {
     mainFile: command.brokerFile,
     core,
     dataParent: command.dataParent,
     warmUp: (broker) => warmUp(broker, settings, cores?.load ?? null),
-  });
+  };
+  const brokers = new Brokers(options);
+  const logs = new SharedLogs(options);
   const peers = new RunningPeers(core);
-  const bench: Bench = { settings, cores, brokers, peers };
+  const bench: Bench = { settings, cores, brokers, peers, logs };
   const progress = new Progress(countMeasurements(settings.runs, scenarios), process.stderr);
   try {
     const measured = await measureInRounds(bench, scenarios, (scenario, { value }, round) =>
@@ -86,7 +100,7 @@ async function measure(command: Command, scenarios: readonly Scenario[]): Promis
     throw new Error(message, { cause });
   } finally {
     progress.end();
-    await Promise.all([brokers.stop(), peers.stop()]);
+    await Promise.all([brokers.stop(), peers.stop(), logs.stop()]);
   }
 }
 

@@ -45,6 +45,8 @@ export interface Command {
   readonly only: readonly string[];
   /** Beside what others offer, as far as it is installed, instead of the scenarios of ours. */
   readonly peers: boolean;
+  /** Brokers that share a log, and one that does not, instead of the others. */
+  readonly log: boolean;
   /** Both. */
   readonly all: boolean;
   readonly microOnly: boolean;
@@ -123,7 +125,8 @@ export const USAGE = `usage: npm run bench [-- OPTION...]
   --seconds S      of each measurement
   --only A,B       only these scenarios
   --peers          measure side by side with what others offer, as far as it is installed
-  --all            that, and everything else
+  --all            that, and everything else but --log
+  --log            brokers that share a log, beside one with a log of its own; needs nats-server
   --micro          only the micro suites: pieces of the hot path, without sockets
   --svg FILE       draw the rates as a chart
   --json FILE      write everything that was measured
@@ -150,6 +153,7 @@ export function parseCommand(argv: readonly string[]): Command {
     settings,
     only: values.only?.split(',') ?? [],
     peers: values.peers ?? false,
+    log: values.log ?? false,
     all: values.all ?? false,
     microOnly: values.micro ?? false,
     jsonFile: values.json ?? null,
@@ -172,6 +176,7 @@ function parseOptions(argv: readonly string[]) {
         seconds: { type: 'string' },
         only: { type: 'string' },
         peers: { type: 'boolean' },
+        log: { type: 'boolean' },
         all: { type: 'boolean' },
         micro: { type: 'boolean' },
         json: { type: 'string' },

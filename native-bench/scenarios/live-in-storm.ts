@@ -5,7 +5,7 @@ import { newStreamName, type Scenario, serverOptions } from './scenario.js';
 
 const PREPARED_BATCH = 500;
 
-const liveQuiet = liveDelivery({
+export const liveQuiet = liveDelivery({
   name: 'live-quiet',
   doc: 'p99 from when a publish was due to its delivery, at a fixed rate, durable',
   setup: DURABLE_SMALL_RING,

@@ -4,6 +4,7 @@ import type { Cores } from '../cores.js';
 import { type LoadMode, type LoadOptions, type LoadReport, runLoad } from '../load-client.js';
 import type { RunningPeers } from '../peers/running-peers.js';
 import type { Settings } from '../settings.js';
+import type { SharedLogs } from '../shared-logs.js';
 
 /** What a result is held to: a multiple of what another scenario measures beside it, or an amount of its own unit. */
 export type Target =
@@ -37,6 +38,7 @@ export interface Bench {
   readonly cores: Cores | null;
   readonly brokers: Brokers;
   readonly peers: RunningPeers;
+  readonly logs: SharedLogs;
 }
 
 let streamsMade = 0;

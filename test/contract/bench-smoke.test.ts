@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { NATS_SKIP } from '../support/nats-server.js';
 import { REPOSITORY_ROOT } from '../support/paths.js';
 
 const BENCH = resolve(REPOSITORY_ROOT, 'build/native-bench/main.js');
@@ -199,6 +200,19 @@ describe('the bench', { skip }, () => {
     ]);
     assert.equal(code, 0, stderr);
     for (const name of peers.split(',')) assert.match(stdout, new RegExp(`^${name} `, 'm'));
+  });
+
+  test('measures brokers that share a log', { skip: NATS_SKIP }, async () => {
+    const names = 'publish-2-on-1,latency-2-on-1';
+    const { code, stdout, stderr } = await run(process.execPath, [
+      BENCH,
+      '--smoke',
+      '--log',
+      '--only',
+      names,
+    ]);
+    assert.equal(code, 0, stderr);
+    for (const name of names.split(',')) assert.match(stdout, new RegExp(`^${name} `, 'm'));
   });
 
   test('refuses an unknown flag with the usage and exit code 2', async () => {

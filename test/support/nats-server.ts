@@ -62,7 +62,11 @@ export class NatsServer {
   }
 
   /** As many, with a configuration that somebody wrote for other hosts: addresses and directories are those of a test. */
-  static async startClusterOf(context: Pick<TestContext, 'after'>, config: string, count: number): Promise<NatsServer[]> {
+  static async startClusterOf(
+    context: Pick<TestContext, 'after'>,
+    config: string,
+    count: number,
+  ): Promise<NatsServer[]> {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
     const text = readFileSync(config, 'utf8');
