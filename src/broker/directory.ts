@@ -249,7 +249,9 @@ export class Directory {
     // Of thousands of streams hardly one has been silent for so long; the others cost no lock.
     if (nowMs - entry.usedAtMs < config.ttlMs) return;
     const { positions } = this.state(name) as StreamState;
-    entry.usedAtMs = Math.max(entry.usedAtMs, positions.lastActivityMs);
+    const { head, committed, lastActivityMs } = positions;
+    // What waits for its commit is on its way: its publisher was not answered.
+    entry.usedAtMs = head > committed ? nowMs : Math.max(entry.usedAtMs, lastActivityMs);
     if (nowMs - entry.usedAtMs < config.ttlMs) return;
     if (this.#options.expire === undefined) this.remove(name);
     else this.#options.expire(name);

@@ -184,18 +184,17 @@ export class EdgeBroker {
 
   /**
    * Calls the waiter when what was appended is committed. After `expectReader`, which was before the append, so that
-   * the commit is announced here whenever it comes.
+   * the commit is announced here whenever it comes. A publisher is no subscriber.
    */
   addCommitWaiter(stream: EdgeStream, waiter: Waiter): void {
     stream.waiters.add(waiter);
     this.#uncommittedPublishes++;
-    addSubscribers(this.#options.rings, stream, 1);
   }
 
   removeWaiter(stream: EdgeStream, waiter: Waiter): void {
     if (!stream.waiters.delete(waiter)) return;
-    if (!waiter.reads) this.#uncommittedPublishes--;
-    addSubscribers(this.#options.rings, stream, -1);
+    if (waiter.reads) addSubscribers(this.#options.rings, stream, -1);
+    else this.#uncommittedPublishes--;
     this.releaseReader(stream);
   }
 

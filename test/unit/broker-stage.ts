@@ -56,6 +56,8 @@ export interface StageOptions {
   readonly heartbeatIntervalMs?: number;
   readonly retention?: { events?: number; bytes?: number; ageMs?: number };
   readonly ttlMs?: number;
+  /** Whether what is appended waits for a commit, which is in the hands of the test. */
+  readonly durable?: boolean;
   readonly journal?: Journal;
   /** Whether edges sleep on the shared word, or until the test has them look. */
   readonly sleep?: 'for real' | 'by hand';
@@ -227,9 +229,9 @@ export class BrokerStage {
   #epochs = 0;
 
   constructor(options: StageOptions = {}) {
-    const { edges = 1, streamsMax = 4, memoryBytes = 2 ** 22 } = options;
-    this.rings = new Rings(createRings({ streamsMax, memoryBytes }));
-    this.wakesBuffer = createWakes(edges, streamsMax);
+    const { edges = 1, streamsMax = 4, memoryBytes = 2 ** 22, durable = false } = options;
+    this.rings = new Rings(createRings({ streamsMax, memoryBytes, durable }));
+    this.wakesBuffer = createWakes(edges, streamsMax, durable ? 1 : 0);
     const QueueKind = options.sleep === 'for real' ? Wakes : SteppedWakes;
     this.wakes = new QueueKind(this.wakesBuffer, this.rings);
     this.directory = new Directory({
