@@ -24,6 +24,11 @@ test('8 what may succeed when it is sent again is a server error, or says that i
   }
 });
 
+test('8 a refusal has no stack, and what is thrown after it has one', () => {
+  assert.doesNotMatch(new RequestError('not_found').stack ?? '', /\n\s+at /);
+  assert.match(new Error('ours').stack ?? '', /\n\s+at /);
+});
+
 test('8 a problem has type, title, status and code, then the detail and what else it carries', () => {
   const extra = { reason: 'evicted', earliest: 'abcdefghij.41' };
   assert.deepEqual(new RequestError('resume_unavailable', 'events 8 to 41 are gone', extra).problem(), {
