@@ -18,7 +18,7 @@ import { judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaObserver, ReplicaStream } from './replica-stream.js';
-import { StreamGone, type Waiting } from './waiting-publish.js';
+import { StreamGone, type Waiting, waitingPublish } from './waiting-publish.js';
 import type { WriteNames } from './write-names.js';
 
 export interface WriterParts {
@@ -87,29 +87,11 @@ export class ReplicaWriter implements ReplicaObserver {
     this.#queuedBytes += bytes;
     return new Promise<Placed>((resolve, reject) => {
       const timer = setTimeout(() => this.#expire(item), COMMIT_MS_MAX);
-      const settle = (): void => {
+      const settled = (): void => {
         clearTimeout(timer);
         this.#queuedBytes -= bytes;
       };
-      const item: Item = {
-        publish: {
-          ...publish,
-          isFresh: false,
-          isSettled: false,
-          placed(placed) {
-            if (this.isSettled) return;
-            this.isSettled = true;
-            settle();
-            resolve(placed);
-          },
-          refused(error) {
-            if (this.isSettled) return;
-            this.isSettled = true;
-            settle();
-            reject(error);
-          },
-        },
-      };
+      const item: Item = { publish: waitingPublish(publish, { settled, placed: resolve, refused: reject }) };
       this.#enqueue(item);
     });
   }

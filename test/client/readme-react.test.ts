@@ -18,7 +18,7 @@ const REACT = `declare module 'react' {
 
 /** What is done with it, which fixes the types of what it returns. */
 const USE = `import type { GaplessClient, StreamEvent } from 'gapless/client';
-import { useStream } from './hook.js';
+import { useStream } from "./hook.js";
 
 declare const client: GaplessClient;
 export const told: { events: StreamEvent<string>[]; error: unknown } = useStream(client, 'orders');
