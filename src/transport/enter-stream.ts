@@ -34,11 +34,11 @@ export function enterStream(edge: EdgeServices, entrant: Entrant): Promise<void>
   if (mayBeBehind(edge, name, start)) {
     return edge.coordinator
       .refresh(name)
-      .then(() => (entrant.isGone ? undefined : enterUnknown(edge, entrant)));
+      .then(() => (entrant.isGone ? undefined : enterUnknown(edge, entrant, true)));
   }
   const stream = edge.broker.streams.known(name);
   if (stream !== null && tryEnter(edge, entrant, stream)) return;
-  return enterUnknown(edge, entrant);
+  return enterUnknown(edge, entrant, false);
 }
 
 /**
@@ -52,11 +52,19 @@ export function mayBeBehind({ broker, sharesLog }: EdgeServices, name: string, s
   return at !== null && (at.epoch !== start.epoch || at.committed < start.seq);
 }
 
-/** The first request that this edge sees for a stream. */
-async function enterUnknown(edge: EdgeServices, entrant: Entrant): Promise<void> {
+/** The first request that this edge sees for a stream, or one for which the log was asked. */
+async function enterUnknown(edge: EdgeServices, entrant: Entrant, isFresh: boolean): Promise<void> {
+  let wasAsked = isFresh;
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
     const stream = await findStream(edge, entrant);
-    if (stream === null || tryEnter(edge, entrant, stream)) return;
+    if (stream === null) return;
+    if (!wasAsked && mayBeBehind(edge, entrant.name, entrant.start)) {
+      wasAsked = true;
+      await edge.coordinator.refresh(entrant.name);
+      if (entrant.isGone) return;
+      continue;
+    }
+    if (tryEnter(edge, entrant, stream)) return;
   }
   throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
 }

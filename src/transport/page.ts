@@ -51,8 +51,11 @@ export async function readPage(
   exchange.watch();
   // Who waits subscribes, in a way; who only looks finds nothing where nothing is (contract 2.4).
   const create = request.waitMs > 0 && !isCursor(request.start);
-  if (mayBeBehind(exchange.edge, name, request.start)) await exchange.edge.coordinator.refresh(name);
-  const stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
+  let stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
+  if (mayBeBehind(exchange.edge, name, request.start)) {
+    await exchange.edge.coordinator.refresh(name);
+    stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
+  }
   if (exchange.done) return;
   const at = stream === null ? null : broker.positions(stream);
   if (stream === null || at === null) throw missing(exchange, request);
