@@ -13,6 +13,7 @@ import { LogCounter, type LogStatus } from '../ring/log-status.js';
 import { LogError } from '../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../storage/log-entry.js';
 import type { ReplicatedLog } from '../storage/replicated-log.js';
+import { appendWithRoom } from './append-with-room.js';
 import type { LogRoom } from './log-room.js';
 import { judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
@@ -173,10 +174,11 @@ export class ReplicaWriter implements ReplicaObserver {
   }
 
   async #append(group: Group, isFirst: boolean): Promise<void> {
-    const { replica, recovered, random, room } = this.#parts;
+    const { log, replica, recovered, random, room } = this.#parts;
     const { name, tailAt: after } = this.#stream;
     try {
-      const at = await this.#put(group, after);
+      const { entry, body } = group;
+      const at = await appendWithRoom(log, this.#stream, { entry, body, after });
       if (at !== null) return await this.#appended(group, { after, at });
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
@@ -196,25 +198,6 @@ export class ReplicaWriter implements ReplicaObserver {
     await replica.catchUp(name);
     if (this.#stream.tailAt === after && !this.#stream.isGone) {
       await recovered(new LogError('io', 'the newest entry of a stream is not in the log'));
-    }
-  }
-
-  /**
-   * Where the log has no room even to say what goes from it, that goes first. Should this broker die in between, the
-   * next one who looks finds the same to be due, or the client asks again.
-   * @throws {LogError}
-   */
-  async #put({ entry, body }: Group, after: number): Promise<number | null> {
-    const { log } = this.#parts;
-    const { name, at, entry: before } = this.#stream;
-    const keptFrom = entry.state === 'removed' ? at : firstKept(entry);
-    try {
-      return await log.append(name, entry, body, after);
-    } catch (error) {
-      const isFull = error instanceof LogError && error.fault === 'full';
-      if (!isFull || keptFrom <= firstKept(before)) throw error;
-      await log.dropBelow(name, keptFrom);
-      return log.append(name, entry, body, after);
     }
   }
 
@@ -326,11 +309,6 @@ export class ReplicaWriter implements ReplicaObserver {
     status.add(LogCounter.committedEvents, entry.count);
     status.add(LogCounter.committedBytes, body.length);
   }
-}
-
-/** Where the first entry lies that a stream needs: for its events, or for who published. */
-export function firstKept({ floorAt, claimsAfter }: LogEntry): number {
-  return claimsAfter === null ? floorAt : Math.min(floorAt, claimsAfter + 1);
 }
 
 function ignoreLogError(error: unknown): void {
