@@ -48,7 +48,7 @@ export class Coordinator {
     const { directory, named, journal, metrics, activity, replay, unknownKey, shared } = parts;
     this.#activity = activity;
     const settle = async (name: string): Promise<void> => {
-      const settling = journal.settled(name);
+      const settling = shared === null ? journal.settled(name) : takenUp(shared, name);
       if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
     };
     const settled = async <R>(name: string, result: R): Promise<R> => {
@@ -114,6 +114,15 @@ export class Coordinator {
       const { code, detail, extra, headers } = error;
       return { kind: 'answer', id, error: { code, detail, extra, headers } };
     }
+  }
+}
+
+/** What other brokers were told of a stream is known here; while the log is away, what is known stands. */
+async function takenUp({ replication }: SharedLog, name: string): Promise<void> {
+  try {
+    await replication.refresh(name);
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
   }
 }
 

@@ -168,10 +168,11 @@ export class LogSync {
   }
 
   /** Until a stream is caught up with, what comes of it does not follow what was looked at. @returns what does so. */
-  #catchUp({ stream, at }: StoredEntry): () => Promise<void> {
+  #catchUp(stored: StoredEntry): () => Promise<void> {
+    const { stream, at } = stored;
     this.#behind.set(stream, Math.max(at, this.#behind.get(stream) ?? 0));
     return async () => {
-      await this.#options.replica.catchUp(stream);
+      await this.#options.replica.takeUpNewest(stored);
       if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
     };
   }

@@ -198,7 +198,10 @@ export class ReplicaSubscribers {
     const key = keyOf(stored);
     this.#behind.set(key, stored.at);
     return async () => {
-      await this.catchUp(stored);
+      // What is the first to follow one that counts does so too.
+      const first = await this.#options.log.subscribers.next(stored, stored.entry.previous + 1);
+      if (first?.at === stored.at) this.#take({ stored, tailAt: stored.at });
+      else await this.catchUp(stored);
       if (this.#behind.get(key) === stored.at) this.#behind.delete(key);
     };
   }

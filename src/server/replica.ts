@@ -113,6 +113,16 @@ export class Replica {
     return under.next;
   }
 
+  /** As `catchUp`, from an entry that was the newest a moment ago: most often that counts, which one read shows. */
+  async takeUpNewest(stored: StoredEntry): Promise<void> {
+    const { stream: name, at, entry } = stored;
+    if (!this.#streams.has(name)) {
+      const first = await this.#options.log.next(name, entry.previous + 1);
+      if (first?.at === at && !this.#streams.has(name)) return this.#jumpTo({ stored, tailAt: at });
+    }
+    return this.catchUp(name);
+  }
+
   /** The stream is no more, here. */
   drop(stream: ReplicaStream): void {
     this.#streams.delete(stream.name);

@@ -34,7 +34,7 @@ const TRIES_MAX = 100;
 
 export class SubscriberWriter {
   readonly #options: SubscriberWriterOptions;
-  /** What is under way of a subscriber; what comes meanwhile follows it. */
+  /** What is under way of a subscriber; what comes meanwhile follows it, as much as there are connections. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: SubscriberWriterOptions) {

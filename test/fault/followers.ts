@@ -32,9 +32,14 @@ export class Followers {
     this.#work.catch(() => undefined);
   }
 
-  async end(): Promise<void> {
+  /** Nobody comes back any more, for the test is over. */
+  abandon(): void {
     this.#isOver = true;
     this.#end();
+  }
+
+  async end(): Promise<void> {
+    this.abandon();
     await this.#work;
   }
 

@@ -9,7 +9,7 @@ import type { Prng } from '../support/prng.js';
 import { type Answered, answeredOf, producerRequest } from '../support/producer.js';
 
 /** On each stream: producers with one publish on its way, with several, and clients that use keys. */
-const PUBLISHERS = { closed: 2, wide: 2, keyed: 3 };
+const PUBLISHERS = { closed: 2, wide: 2, keyed: 3 } as const;
 /** Below the window that is remembered, for what came before the broken connections may be asked for again. */
 const WIDTH = 4;
 const EVENTS_MAX = 20;
@@ -33,25 +33,33 @@ export class RetryingCrew {
   readonly #prng: Prng;
   readonly #port: number;
   readonly #streams: readonly string[];
+  readonly #publishers: Readonly<Record<Kind, number>>;
   readonly #eventCounts = new Map<string, number>();
   #isOver = false;
+  #isAbandoned = false;
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(options: { prng: Prng; port: number; streams: readonly string[] }) {
+  constructor(options: {
+    prng: Prng;
+    port: number;
+    streams: readonly string[];
+    publishers?: Partial<Record<Kind, number>>;
+  }) {
     this.#prng = options.prng;
     this.#port = options.port;
     this.#streams = options.streams;
+    this.#publishers = { ...PUBLISHERS, ...options.publishers };
   }
 
   begin(): void {
     const publishers = this.#streams.flatMap((stream) =>
-      Object.entries(PUBLISHERS).flatMap(([kind, count]) =>
+      Object.entries(this.#publishers).flatMap(([kind, count]) =>
         range(1, count).map((index) => this.#publish(kind as Kind, stream, `${kind}-${index}`)),
       ),
     );
     this.#work = Promise.all(publishers);
     // Whoever waits reports it; until then nothing is unhandled.
-    this.#work.catch(() => undefined);
+    this.#work.catch(() => this.abandon());
   }
 
   /** Resolves after so many more answers; fails as soon as a publisher does. */
@@ -65,6 +73,12 @@ export class RetryingCrew {
   async end(): Promise<void> {
     this.#isOver = true;
     await withDeadline('the last answers', this.#work);
+  }
+
+  /** Nobody waits for an answer any more, for the test is over. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#isAbandoned = true;
   }
 
   /** Events that were published, each counted once. */
@@ -120,6 +134,7 @@ export class RetryingCrew {
 
   async #untilAnswered(lane: Lane, asked: HttpRequest): Promise<Answered> {
     for (;;) {
+      assert.ok(!this.#isAbandoned, 'the test was over before the answer');
       const response = await lane.ask(asked);
       if (response?.status === 200) return answeredOf(response);
       if (response !== null) {

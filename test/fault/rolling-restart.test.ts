@@ -33,6 +33,10 @@ it('10 a rolling restart: no event is lost, no reader has a gap, and those who c
   await createStream(port, stream);
   const crew = new RetryingCrew({ prng: seededPrng(context), port, streams: [stream] });
   const followers = new Followers({ port, stream, count: READERS, checker: crew.checker });
+  context.after(() => {
+    crew.abandon();
+    followers.abandon();
+  });
   followers.begin();
   crew.begin();
 

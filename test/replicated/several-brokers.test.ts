@@ -65,9 +65,12 @@ describe('brokers that share a log', { skip: NATS_SKIP }, () => {
     for (const round of range(1, 20)) {
       const stream = freshStream(`known-${round}`);
       await createStream(a, stream, { retention: { events: 1000 } });
+      const { epoch: known } = await stateOf(b, stream);
       assertProblem(await putStream(b, stream, { retention: { events: 2000 } }), 409, 'config_conflict');
       assert.equal((await putStream(b, stream, { retention: { events: 1000 } })).status, 200);
       const { epoch, last } = await publish(a, stream, 'x');
+      assert.equal(epoch, known);
+      assert.equal((await stateOf(b, stream)).head, last);
       const resumed = await SseSubscription.open(b, stream, { lastEventId: cursorOf(epoch, last) });
       const ifHead = { 'Gapless-If-Head': cursorOf(epoch, last) };
       await publish(b, stream, 'y', undefined, ifHead);

@@ -16,7 +16,11 @@ test('nothing is said of a stream before what was written down is committed: a c
     },
   };
   const journal = { ...NO_JOURNAL, settled: () => committed };
-  const parts = { directory, journal } as unknown as CoordinatorParts;
+  const parts = {
+    shared: null,
+    directory,
+    journal,
+  } as unknown as CoordinatorParts;
   const answer = new Coordinator(parts).answer({
     kind: 'question',
     id: 1,
