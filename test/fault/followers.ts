@@ -17,14 +17,18 @@ export class Followers {
   #end = (): void => undefined;
   #work: Promise<unknown> = Promise.resolve();
 
-  constructor(options: { port: number; stream: string; count: number; checker: GapChecker }) {
-    const { port, stream, count, checker } = options;
+  constructor(options: {
+    port: number;
+    stream: string;
+    count: number;
+    checker: GapChecker;
+    severalServers?: boolean;
+  }) {
+    const { count, ...common } = options;
     this.#over = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.readers = range(1, count).map(
-      (index) => new Reader({ port, stream, name: `reader-${index}`, checker }),
-    );
+    this.readers = range(1, count).map((index) => new Reader({ ...common, name: `reader-${index}` }));
   }
 
   begin(): void {

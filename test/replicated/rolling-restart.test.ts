@@ -40,7 +40,10 @@ describe('brokers that share a log, behind a balancer', { skip: NATS_SKIP }, () 
       // While one of its connections is cut, those to the other broker would go on beyond what is remembered of it.
       publishers: { closed: 4, wide: 0 },
     });
-    const followers = new Followers({ port, stream, count: READERS, checker: crew.checker });
+    const followers = new Followers({
+      ...{ port, stream, count: READERS, checker: crew.checker },
+      severalServers: true,
+    });
     const as = { query: 'subscriber=ada' };
     (await SseSubscription.open(port, stream, { cursor: 'earliest', ...as })).cut();
     context.after(() => {

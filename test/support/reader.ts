@@ -13,6 +13,8 @@ export interface ReaderOptions {
   checker: GapChecker;
   /** Where it starts before it was given a position: a word or a cursor. Default `earliest`. */
   start?: string;
+  /** Whether several servers answer: one may not have heard yet of the newest event that another has said or shown. */
+  severalServers?: boolean;
 }
 
 /**
@@ -119,13 +121,14 @@ export class Reader {
   #observeConnected(connection: string, asked: string | null, from: SseSubscription): void {
     const after = asked ?? from.idsWithoutEvent[0];
     assert.ok(after !== undefined, 'an event came before the priming frame');
-    const { stream, name: reader, checker } = this.#options;
+    const { stream, name: reader, checker, severalServers = false } = this.#options;
     const epoch = from.header('gapless-epoch');
     assert.ok(epoch !== undefined, 'no Gapless-Epoch');
     const floor = Number(from.header('gapless-floor'));
     const head = Number(from.header('gapless-head'));
-    const place = { stream, epoch, after: positionOf(after).seq, joined: asked === null, floor, head };
-    checker.observe({ kind: 'connected', connection, reader, ...place });
+    const place = { stream, epoch, after: positionOf(after).seq, joined: asked === null };
+    const positions = severalServers ? {} : { floor, head };
+    checker.observe({ kind: 'connected', connection, reader, ...place, ...positions });
   }
 
   async #observeRefused(asked: string | null, subscription: SseSubscription): Promise<void> {
