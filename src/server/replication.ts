@@ -101,6 +101,8 @@ export class Replication {
 
   /** The log failed, or may have. Resolves when all that it has was taken up again. */
   recovered(error: LogError): Promise<void> {
+    // The broker ends: that its connection closes is no fault, and nothing is tried any more.
+    if (this.#isClosing) return new Promise(() => undefined);
     this.#options.status.fault = LOG_FAILED;
     this.#recovering ??= this.#recover(error).finally(() => {
       this.#recovering = null;
