@@ -77,6 +77,8 @@ export class JetStreamLog implements ReplicatedLog {
   readonly #manager: JetStreamManager;
   readonly #subjects: JetStreamSubjects;
   isExact = false;
+  /** Of the server that was connected last: while there is none, nothing is too large. */
+  #payloadBytesMax = 0;
   #isClosing = false;
 
   private constructor(options: JetStreamLogOptions, connection: NatsConnection, manager: JetStreamManager) {
@@ -85,6 +87,7 @@ export class JetStreamLog implements ReplicatedLog {
     this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
     this.#manager = manager;
     this.#subjects = new JetStreamSubjects(options.stream);
+    this.#takePayloadMax();
     void this.#watch();
   }
 
@@ -98,7 +101,7 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   get bodyBytesMax(): number {
-    return (this.#connection.info?.max_payload ?? 0) - HEADER_BYTES_MAX;
+    return this.#payloadBytesMax - HEADER_BYTES_MAX;
   }
 
   async open(): Promise<LogExtent> {
@@ -180,6 +183,10 @@ export class JetStreamLog implements ReplicatedLog {
     await this.#connection.close();
   }
 
+  #takePayloadMax(): void {
+    this.#payloadBytesMax = this.#connection.info?.max_payload ?? this.#payloadBytesMax;
+  }
+
   async #watch(): Promise<void> {
     const { connected, refused, ended } = this.#options;
     let said: string | null = null;
@@ -187,6 +194,7 @@ export class JetStreamLog implements ReplicatedLog {
       if (status.type === 'disconnect') connected(false);
       if (status.type === 'reconnect') {
         said = null;
+        this.#takePayloadMax();
         connected(true);
       }
       // Once, and not with each of the attempts.

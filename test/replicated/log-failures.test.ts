@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { JetStreamLog } from '#gapless/storage/jetstream-log.js';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import {
@@ -51,6 +54,29 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     await subscription.untilSeq(last);
     assert.deepEqual(subscription.seqs, range(1, last));
     assert.equal((await stateOf(broker.port, stream)).epoch, epoch);
+  });
+
+  it('8 how large an event may be does not depend on whether a server is there just now', async (context) => {
+    const nats = await NatsServer.start(context);
+    const heard: boolean[] = [];
+    const log = await JetStreamLog.connect({
+      ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
+      ...{ stream: 'sizes', replicas: 1, refused: assert.fail, ended: assert.fail },
+      connected: (isConnected) => heard.push(isConnected),
+    });
+    const bytesMax = log.bodyBytesMax;
+    assert.ok(bytesMax > 0);
+    await nats.kill();
+    // Takes connections and says nothing: how large a message may be is what a server says first.
+    const mute = createServer().listen(nats.port, '127.0.0.1');
+    const [connection] = (await once(mute, 'connection')) as [Socket];
+    assert.equal(log.bodyBytesMax, bytesMax);
+    mute.close();
+    connection.destroy();
+    await nats.startAgain();
+    await eventually('another connection', () => heard.includes(true));
+    assert.equal(log.bodyBytesMax, bytesMax);
+    await log.close();
   });
 
   it('4.4 what the log has lost is another epoch, and no id is given twice (I3)', async (context) => {
