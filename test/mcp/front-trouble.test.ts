@@ -224,7 +224,7 @@ describe('12.6 what an operator sees', () => {
 
 describe('10 a front that goes down', () => {
   it('10 (5) readers are sent away properly, with a time after which this front is gone; new calls are 503', async () => {
-    const broker = await BrokerProcess.start('--mcp', `/mcp=${upstream.url}`, '--drain-ms', '600');
+    const broker = await BrokerProcess.start('--mcp', `/mcp=${upstream.url}`, '--drain-ms', '3s');
     const [modern, old] = [
       await McpClient.open(broker.port),
       await McpClient.open(broker.port, { revision: '2025-06-18' }),
