@@ -88,9 +88,13 @@ export class GaplessEventStore {
   /** Appends a message; resolves with its id when the broker has it. @throws {GaplessError} */
   async storeEvent(streamId: string, message: object): Promise<string> {
     const type = eventType(streamId, this.#noteRequest(streamId, message as JsonRpcMessage));
-    const cursor = await this.#log.append(message, type);
-    await this.#noReplayOf(streamId);
-    return `${type}.${cursor}`;
+    try {
+      const cursor = await this.#log.append(message, type);
+      await this.#noReplayOf(streamId);
+      return `${type}.${cursor}`;
+    } finally {
+      if (answeredBy(message as JsonRpcMessage) !== undefined) this.#openCalls.delete(streamId);
+    }
   }
 
   /**
@@ -137,8 +141,7 @@ export class GaplessEventStore {
     if (streamId === STANDALONE_STREAM) return undefined;
     const answered = answeredBy(message);
     const requestId = answered ?? this.#sendingFor ?? this.#openCalls.get(streamId);
-    if (answered === undefined) this.#openCalls.set(streamId, requestId);
-    else this.#openCalls.delete(streamId);
+    this.#openCalls.set(streamId, requestId);
     const [oldest] = this.#openCalls.keys();
     if (this.#openCalls.size > OPEN_CALLS_MAX && oldest !== undefined) this.#openCalls.delete(oldest);
     return requestId;
@@ -146,6 +149,8 @@ export class GaplessEventStore {
 
   async #replay(id: EventId, send: Send): Promise<string> {
     const { streamId } = id;
+    // Before the head is: a response that is not among what is replayed is still to come.
+    const isOpen = this.#openCalls.has(streamId);
     const head = await this.#log.head();
     let sent = 0;
     let isAnswered = false;
@@ -167,7 +172,7 @@ export class GaplessEventStore {
         await send(`${eventType(streamId, undefined)}.${head}`, message);
       return streamId;
     }
-    const isServed = streamId === STANDALONE_STREAM || isAnswered || this.#openCalls.has(streamId);
+    const isServed = streamId === STANDALONE_STREAM || isAnswered || isOpen;
     if (!isServed) return endCall(streamId, requestId, LOST_CALL, send);
     if (sent === 0) await send(`${eventType(streamId, requestId)}.${head}`, positionMark());
     return streamId;
