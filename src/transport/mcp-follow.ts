@@ -131,6 +131,7 @@ function firstFrames(
 
 function lastFrames({ prefix, primes, calls }: Entering, ending: Ending): string {
   switch (ending.kind) {
+    case 'deleted':
     case 'unavailable':
       // The session's own stream goes on elsewhere; a call does not.
       return calls.length === 0 ? '' : lostFrames({ prefix, calls });

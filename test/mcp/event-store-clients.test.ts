@@ -95,7 +95,7 @@ describe('clients of the SDK and an event store', () => {
     }
   }
 
-  it('a server is killed and another, of the newer version, has its sessions: what was kept is given, what is lost is told', async (context) => {
+  it('row 6: a server is killed and another, of the newer version, has its sessions: what was kept is given, what is lost is told', async (context) => {
     const start = async (version: SdkVersion): Promise<ServerProcess> => {
       const child = await ServerProcess.start(version, broker.port);
       context.after(() => child.kill());

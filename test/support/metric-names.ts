@@ -6,6 +6,7 @@ export const METRIC = {
   deliveries: 'gapless_deliveries_total',
   logKeptBytes: 'gapless_log_kept_bytes',
   logLimitTrimmedBytes: 'gapless_log_limit_trimmed_bytes_total',
+  overtaken: 'gapless_subscribers_overtaken_total',
   publishedEvents: 'gapless_published_events_total',
   publishesRefused: 'gapless_publishes_refused_total',
   resumeUnavailable: 'gapless_resume_unavailable_total',

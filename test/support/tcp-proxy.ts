@@ -10,6 +10,7 @@ export class TcpProxy {
   /** Connections that were cut because of their bytes. */
   cuts = 0;
   #ofRequest = false;
+  #isStalled = false;
   #pickBytes: () => number = () => Number.POSITIVE_INFINITY;
 
   private constructor(targetPort: number) {
@@ -45,6 +46,17 @@ export class TcpProxy {
     for (const pair of this.#pairs) this.#cut(pair);
   }
 
+  /** Takes nothing more from the broker, until `flow`: its clients are slow. */
+  stall(): void {
+    this.#isStalled = true;
+    for (const [, broker] of this.#pairs) broker.pause();
+  }
+
+  flow(): void {
+    this.#isStalled = false;
+    for (const [, broker] of this.#pairs) broker.resume();
+  }
+
   async stop(): Promise<void> {
     this.cutAll();
     this.#server.close();
@@ -73,6 +85,7 @@ export class TcpProxy {
         this.#cut(pair);
       });
     });
+    if (this.#isStalled) broker.pause();
   }
 
   #cut(pair: [Socket, Socket]): void {
