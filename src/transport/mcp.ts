@@ -10,10 +10,11 @@ import { negotiate } from './accept.js';
 import type { Exchange } from './exchange.js';
 import { followStream, tellLost } from './mcp-follow.js';
 import type { RequestView } from './request-view.js';
-import { retryAfterSeconds } from './retry.js';
+import { retryAfterSeconds, retryMs } from './retry.js';
 
 const EVENT_STREAM = 'text/event-stream';
 const JSON_TYPE = 'application/json';
+const COME_BACK = { 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-store' };
 
 /** Headers that are between this server and its client, or that the front sets itself. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
@@ -60,12 +61,14 @@ export function checkOrigin({ edge }: Exchange, req: HttpRequest): void {
 
 export function handleMcp(exchange: Exchange, req: RequestView, mount: number): Promise<void> | void {
   const { edge } = exchange;
-  if (edge.draining) {
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
-  }
   const method = req.getMethod().toUpperCase() as ClientRequest['method'];
   const headers = readHeaders(exchange, req);
   const sse = headers.session === '' ? readSse(method, req) : null;
+  if (edge.draining) {
+    // An `EventSource` that is refused never comes back.
+    if (method === 'GET' && sse !== null) return exchange.send(200, COME_BACK, `retry: ${retryMs(edge)}\n\n`);
+    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
+  }
   checkMedia(method, req, sse !== null);
   const asked = { ...headers, session: sse ?? headers.session, isSse: sse !== null, method, mount };
   exchange.watch();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { describeOnEdges, useBroker } from '../support/broker-process.js';
+import { BrokerProcess, describeOnEdges, useBroker } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
+import { request } from '../support/http.js';
 import { McpClient } from '../support/mcp-client.js';
 import { McpSseClient, sseMessagesOf, untilEndpoint, untilMessage } from '../support/mcp-sse-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
@@ -221,5 +222,22 @@ describe('12.10 history that is gone', () => {
     assert.equal(total(metrics, 'gapless_mcp_sse_missed_total'), 1);
     assert.equal(total(metrics, 'gapless_mcp_calls_under_way'), 0);
     again.cut();
+  });
+});
+
+describe('10 a front that goes down', () => {
+  it('10 (5) whoever comes back over HTTP+SSE is sent away with a time, and not refused, after which nobody comes back', async () => {
+    const broker = await BrokerProcess.start(...FLAGS, '--drain-ms', '600');
+    const client = await McpSseClient.open(broker.port);
+    broker.signal('SIGTERM');
+    await eventually(
+      'not ready',
+      async () => (await request(broker.port, { path: '/readyz' })).status === 503,
+    );
+    const again = await client.read(client.first.lastEventId);
+    assert.equal(await again.untilEnded(), 'end');
+    assert.equal(again.retries.length, 1);
+    assert.equal(await client.first.untilEnded(), 'end');
+    assert.deepEqual(await broker.untilExit(), { code: 0, signal: null });
   });
 });
