@@ -56,10 +56,15 @@ const counts = new FrontCounts(setup.counts);
 const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
 
 const streams = new BrokerStreams({ setup, link, now: clock.now, counts });
-// Answers of the coordinator are waited for below.
+let started: () => void = () => undefined;
+const hasStarted = new Promise<void>((resolve) => {
+  started = resolve;
+});
+
+// Answers of the coordinator are waited for below, and who stops meanwhile waits for the end of that.
 port.on('message', (command: McpCommand) => {
   if (command.kind === 'answer') return link.answered(command);
-  return void stop();
+  return void hasStarted.then(stop);
 });
 
 process.on('uncaughtException', (error) => {
@@ -115,6 +120,7 @@ const sweeping = setInterval(() => {
   records?.keep();
   front.sweep();
 }, SWEEP_MS);
+started();
 
 function send(edge: MessagePort, message: ToEdge): void {
   edge.postMessage(message);

@@ -2,13 +2,17 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { BrokerProcess } from '../support/broker-process.js';
-import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
+import { range } from '../support/cursor.js';
+import { DurableBroker, makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
 import { type JsonRpc, McpUpstream } from '../support/mcp-upstream.js';
 import { scrape, total } from '../support/prometheus.js';
 import type { SseSubscription } from '../support/sse-client.js';
 
 const STDIO_SERVER = fileURLToPath(new URL('../support/mcp-stdio-server.js', import.meta.url));
+
+/** So many that to take them up takes longer than to begin to listen. */
+const SESSIONS = 150;
 
 /** What is done before the front ends, and what is so afterwards. */
 interface Scenario {
@@ -310,3 +314,16 @@ for (const [signal, end] of Object.entries(ENDS)) {
     }
   });
 }
+
+describe('a durable front with many sessions', () => {
+  it('12.11 that is told to end while it takes them up ends as it should, and the next one has them', async (context) => {
+    const upstream = await McpUpstream.start();
+    context.after(() => upstream.stop());
+    const broker = await DurableBroker.start(context, '--mcp', `/mcp=${upstream.url}`);
+    const clients = await Promise.all(range(1, SESSIONS).map(() => McpClient.open(broker.port)));
+    await broker.killAndStart();
+    await broker.restart();
+    for (const client of clients) assert.equal((await client.notify('ping')).status, 202);
+    await broker.end();
+  });
+});
