@@ -1,24 +1,19 @@
 /** What the answer of a server is, as far as HTTP says. */
 
-import type { IncomingMessage } from 'node:http';
 import { readText } from './http-request.js';
+import type { HttpResponse } from './http-response.js';
 import { readMessages } from './json-rpc.js';
 import { type Reply, UpstreamError } from './upstream.js';
 
 /** Headers of an answer that clients need: what it is, how to authorize, and when to come back. */
 const TOLD_HEADERS = ['content-type', 'www-authenticate', 'retry-after'];
 
-export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
-  return statusCode >= 200 && statusCode < 300;
+export function isSuccess({ status }: HttpResponse): boolean {
+  return status >= 200 && status < 300;
 }
 
-export function isEventStream(response: IncomingMessage): boolean {
-  return headerOf(response, 'content-type')?.toLowerCase().startsWith('text/event-stream') === true;
-}
-
-export function headerOf({ headers }: IncomingMessage, name: string): string | null {
-  const value = headers[name];
-  return typeof value === 'string' && value !== '' ? value : null;
+export function isEventStream(response: HttpResponse): boolean {
+  return response.header('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
 }
 
 /** What servers say with a 400 that have forgotten a session, those of the official SDK's examples among them. */
@@ -34,20 +29,20 @@ export function hasForgotten({ status, body }: Reply): boolean {
 }
 
 /** A refusal as a whole; one whose body cannot be read has none. */
-export async function toRefusal(response: IncomingMessage, bytesMax: number): Promise<Reply> {
+export async function toRefusal(response: HttpResponse, bytesMax: number): Promise<Reply> {
   return toReply(response, bytesMax).catch((error: unknown) => {
     if (!(error instanceof UpstreamError)) throw error;
-    return { status: response.statusCode ?? 502, headers: {}, body: '' };
+    return { status: response.status, headers: {}, body: '' };
   });
 }
 
 /** The answer as a whole. @throws {UpstreamError} */
-export async function toReply(response: IncomingMessage, bytesMax: number): Promise<Reply> {
+export async function toReply(response: HttpResponse, bytesMax: number): Promise<Reply> {
   const headers: Record<string, string> = {};
   for (const name of TOLD_HEADERS) {
-    const value = headerOf(response, name);
+    const value = response.header(name);
     if (value !== null) headers[name] = value;
   }
   const body = await readText(response, bytesMax);
-  return { status: response.statusCode ?? 502, headers, body };
+  return { status: response.status, headers, body };
 }

@@ -4,16 +4,18 @@
  * has forgotten the old one.
  */
 
-import { type ClientRequest, IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SseDecoder } from '../client/sse-decoder.js';
 import { answerSink } from './answer-sink.js';
-import { hasForgotten, headerOf, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
-import { type HttpTarget, readEvents, readText } from './http-request.js';
+import { hasForgotten, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
+import { type HttpTarget, readEvents, readText, type UnderWay } from './http-request.js';
+import { HttpResponse } from './http-response.js';
 import { type RpcMessage, readMessages } from './json-rpc.js';
+import { pushAll } from './push-all.js';
 import {
   type ForwardedHeaders,
   INITIALIZED,
+  LINGER_MS,
   type MessageSink,
   NOWHERE,
   type Reply,
@@ -32,9 +34,6 @@ const RESUME_MS = 1000;
 /** The longest pause that a server may ask for, and between attempts to listen. */
 const PAUSE_MS_MAX = 30_000;
 
-/** How long a server may keep a stream open after its last answer. */
-const LINGER_MS = 1000;
-
 const ACCEPT = 'application/json, text/event-stream';
 export interface HttpUpstreamOptions {
   readonly target: HttpTarget;
@@ -48,7 +47,7 @@ export interface HttpUpstreamOptions {
 export class HttpUpstream implements Upstream {
   readonly #options: HttpUpstreamOptions;
   /** Bounded by the calls of a session. */
-  readonly #underWay = new Set<ClientRequest>();
+  readonly #underWay = new Set<UnderWay>();
   readonly #ending = new AbortController();
   /** The server's name for the session; null: it has none. */
   #sessionId: string | null = null;
@@ -82,7 +81,7 @@ export class HttpUpstream implements Upstream {
     const response = await this.#request('POST', headers, body);
     if (!isSuccess(response)) return this.#toReply(response);
     const answer = await this.#firstAnswer(response, before);
-    this.#sessionId = headerOf(response, 'mcp-session-id');
+    this.#sessionId = response.header('mcp-session-id');
     const { protocolVersion } = (answer.value ?? {}) as { protocolVersion?: unknown };
     this.#revision = typeof protocolVersion === 'string' ? protocolVersion : null;
     this.#beginning = { body, headers };
@@ -104,7 +103,7 @@ export class HttpUpstream implements Upstream {
 
   async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
     const answer = await this.#requestInSession('POST', headers, body);
-    return answer instanceof IncomingMessage ? this.#toReply(answer) : answer;
+    return answer instanceof HttpResponse ? this.#toReply(answer) : answer;
   }
 
   listen(headers: ForwardedHeaders, sink: MessageSink, reached: string | null): void {
@@ -125,12 +124,12 @@ export class HttpUpstream implements Upstream {
     const headers = this.#withSession(this.#beginning?.headers ?? {});
     // Nobody is there to be told what comes of it.
     const response = await this.#options.target.request('DELETE', headers, null).catch(() => null);
-    response?.resume();
+    response?.destroy();
   }
 
   async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
     const answer = await this.#requestInSession('POST', headers, body);
-    if (!(answer instanceof IncomingMessage)) return tellRefusal(answer, sink);
+    if (!(answer instanceof HttpResponse)) return tellRefusal(answer, sink);
     await this.#takeUp(await this.#readAnswer(answer, sink), headers, sink);
   }
 
@@ -155,7 +154,7 @@ export class HttpUpstream implements Upstream {
         return (await this.#readAnswer(response, sink)) ?? from;
       }
       response.destroy();
-      throw new UpstreamError('refused', response.statusCode);
+      throw new UpstreamError('refused', response.status);
     } catch (error) {
       // Perhaps it is starting again.
       if (error instanceof UpstreamError && MAY_PASS.has(error.reason)) return from;
@@ -164,7 +163,7 @@ export class HttpUpstream implements Upstream {
   }
 
   /** The answer to a request that has one, as soon as it is there. */
-  #firstAnswer(response: IncomingMessage, before: MessageSink): Promise<RpcMessage> {
+  #firstAnswer(response: HttpResponse, before: MessageSink): Promise<RpcMessage> {
     return new Promise((resolve, reject) => {
       // A body that ends without the answer is told by `#readAnswer`.
       const sink = answerSink(before, { answered: resolve, failed: () => undefined });
@@ -179,11 +178,11 @@ export class HttpUpstream implements Upstream {
       try {
         const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
         const answer = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
-        if (answer instanceof IncomingMessage && isEventStream(answer)) {
+        if (answer instanceof HttpResponse && isEventStream(answer)) {
           failures = 0;
           last = (await this.#readAnswer(answer, sink)) ?? before;
         } else {
-          if (answer instanceof IncomingMessage) answer.destroy();
+          if (answer instanceof HttpResponse) answer.destroy();
           // It offers no such stream.
           else if (answer.status === 405) return;
           // What it does not know any more cannot be resumed, but listened to from now on.
@@ -203,9 +202,9 @@ export class HttpUpstream implements Upstream {
    * @returns where to take it up again if it ended or broke too soon; null: nowhere.
    * @throws {UpstreamError}
    */
-  async #readAnswer(response: IncomingMessage, sink: MessageSink): Promise<Resumable | null> {
+  async #readAnswer(response: HttpResponse, sink: MessageSink): Promise<Resumable | null> {
     if (!isEventStream(response)) {
-      await this.#pushAll(await readText(response, this.#options.messageBytesMax), sink, null);
+      await pushAll(await readText(response, this.#options.messageBytesMax), sink, null);
       if (!sink.isClosed) throw new UpstreamError('rubbish');
       return null;
     }
@@ -213,16 +212,19 @@ export class HttpUpstream implements Upstream {
     let lastId = '';
     let lingering: NodeJS.Timeout | undefined;
     try {
-      for await (const { id, type, data } of readEvents(response, decoder, this.#options.messageBytesMax)) {
-        if (id !== null) lastId = id;
-        if (data === null || data === '' || (type !== '' && type !== 'message')) {
-          if (id !== null && id !== '') sink.reached?.(id);
-          continue;
-        }
-        const room = this.#pushAll(data, sink, lastId === '' ? null : lastId);
-        if (room !== undefined) await room;
-        if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
-      }
+      await readEvents(response, this.#options.messageBytesMax, {
+        decoder,
+        take: ({ id, type, data }) => {
+          if (id !== null) lastId = id;
+          if (data === null || data === '' || (type !== '' && type !== 'message')) {
+            if (id !== null && id !== '') sink.reached?.(id);
+            return undefined;
+          }
+          const room = pushAll(data, sink, lastId === '' ? null : lastId);
+          if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
+          return room;
+        },
+      });
     } catch (error) {
       const isResumable = error instanceof UpstreamError && error.reason === 'broken' && lastId !== '';
       if (!isResumable && !sink.isClosed) throw error;
@@ -232,16 +234,7 @@ export class HttpUpstream implements Upstream {
     return lastId === '' ? null : { lastId, retryMs: decoder.retryMs ?? RESUME_MS };
   }
 
-  /** @throws {UpstreamError} `rubbish` */
-  #pushAll(text: string, sink: MessageSink, reached: string | null): Promise<void> | void {
-    const messages = readMessages(text);
-    if (messages === null) throw new UpstreamError('rubbish');
-    let room: Promise<void> | undefined;
-    for (const message of messages) room = sink.push(message, reached) ?? room;
-    return room;
-  }
-
-  #toReply(response: IncomingMessage): Promise<Reply> {
+  #toReply(response: HttpResponse): Promise<Reply> {
     return toReply(response, this.#options.messageBytesMax);
   }
 
@@ -253,18 +246,18 @@ export class HttpUpstream implements Upstream {
     method: 'POST' | 'GET',
     headers: ForwardedHeaders,
     body: Uint8Array | null,
-  ): Promise<IncomingMessage | Reply> {
+  ): Promise<HttpResponse | Reply> {
     // Whoever comes while it begins anew has a session to wait for.
     await this.#renewing?.catch(() => undefined);
     const sessionId = this.#sessionId;
     const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), body));
-    if (sessionId === null || answer instanceof IncomingMessage || !hasForgotten(answer)) return answer;
+    if (sessionId === null || answer instanceof HttpResponse || !hasForgotten(answer)) return answer;
     await this.#renew(sessionId);
     const { 'Last-Event-ID': _, ...fresh } = headers;
     return this.#refusalOr(this.#request(method, this.#withSession(fresh), body));
   }
 
-  async #refusalOr(requested: Promise<IncomingMessage>): Promise<IncomingMessage | Reply> {
+  async #refusalOr(requested: Promise<HttpResponse>): Promise<HttpResponse | Reply> {
     const response = await requested;
     return isSuccess(response) ? response : toRefusal(response, this.#options.messageBytesMax);
   }
@@ -273,7 +266,7 @@ export class HttpUpstream implements Upstream {
     method: 'POST' | 'GET',
     headers: ForwardedHeaders,
     body: Uint8Array | null,
-  ): Promise<IncomingMessage> {
+  ): Promise<HttpResponse> {
     if (this.#ending.signal.aborted) throw new UpstreamError('broken');
     const media: Record<string, string> =
       body === null

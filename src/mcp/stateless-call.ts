@@ -3,18 +3,18 @@
  * is, and so is what the server makes of it. When the client hangs up, so does the front: that is how a call is cancelled.
  */
 
-import type { ClientRequest, IncomingMessage } from 'node:http';
 import { SseDecoder } from '../client/sse-decoder.js';
 import { isEventStream, isSuccess, toReply } from './http-answer.js';
-import { type HttpTarget, readEvents } from './http-request.js';
-import { readMessages } from './json-rpc.js';
-import { type ForwardedHeaders, type MessageSink, type Reply, UpstreamError } from './upstream.js';
+import { type HttpTarget, readEvents, type UnderWay } from './http-request.js';
+import type { HttpResponse } from './http-response.js';
+import { pushAll } from './push-all.js';
+import { type ForwardedHeaders, LINGER_MS, type MessageSink, type Reply, UpstreamError } from './upstream.js';
 
 export class StatelessCall {
   readonly #target: HttpTarget;
   readonly #messageBytesMax: number;
-  readonly #underWay = new Set<ClientRequest>();
-  #response: IncomingMessage | null = null;
+  readonly #underWay = new Set<UnderWay>();
+  #response: HttpResponse | null = null;
   #aborted = false;
 
   constructor(options: { target: HttpTarget; messageBytesMax: number }) {
@@ -37,18 +37,23 @@ export class StatelessCall {
 
   /** Gives the messages to the sink, in their order, and an error if they end too soon. */
   async read(sink: MessageSink): Promise<void> {
+    let lingering: NodeJS.Timeout | undefined;
     try {
-      const events = readEvents(this.#response as IncomingMessage, new SseDecoder(), this.#messageBytesMax);
-      for await (const { data } of events) {
-        if (data === null || data === '') continue;
-        const messages = readMessages(data);
-        if (messages === null) throw new UpstreamError('rubbish');
-        for (const message of messages) await sink.push(message);
-      }
+      await readEvents(this.#response as HttpResponse, this.#messageBytesMax, {
+        decoder: new SseDecoder(),
+        take: ({ data }) => {
+          if (data === null || data === '') return undefined;
+          const room = pushAll(data, sink, null);
+          if (sink.isClosed) lingering ??= setTimeout(() => this.abort(), LINGER_MS);
+          return room;
+        },
+      });
       if (!sink.isClosed) throw new UpstreamError('broken');
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       sink.fail(error.toRpcError());
+    } finally {
+      clearTimeout(lingering);
     }
   }
 

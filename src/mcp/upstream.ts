@@ -34,6 +34,9 @@ export interface Reply {
   readonly body: string;
 }
 
+/** How long a server may keep a stream open after its last answer, milliseconds. */
+export const LINGER_MS = 1000;
+
 export type ForwardedHeaders = Readonly<Record<string, string>>;
 
 /** What another process has to know to go on with a session of a server. */
