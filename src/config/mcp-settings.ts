@@ -46,11 +46,17 @@ export const MCP_DEFINITIONS = {
     default: 10 * SECOND_MS,
     doc: 'Time for which messages of a server wait for memory, or for the log, before their call is ended.',
   }),
+  mcpResponseGraceMs: define({
+    group: 'MCP',
+    kind: time({ min: 0, max: DAY_MS }),
+    default: 0,
+    doc: 'Time for which a call of MCP 2026-07-28 goes on, and its answer is kept, when its client has hung up. 0: hanging up cancels it, as that revision has it.',
+  }),
   mcpSessionsMax: define({
     group: 'MCP',
     kind: wholeNumber({ min: 1, max: 100_000, unit: 'sessions' }),
     default: 1000,
-    doc: 'Sessions open at a time, over all servers.',
+    doc: 'Sessions open at a time, over all servers; and calls that `mcpResponseGraceMs` keeps.',
   }),
   mcpCallsMax: define({
     group: 'MCP',

@@ -17,6 +17,7 @@ export const NOTHING_MORE: WholeAnswer = {
   ...refusal(405, BAD_REQUEST, 'nothing more comes on this stream'),
   headers: { 'Content-Type': 'application/json', Allow: 'POST, DELETE' },
 };
+export const TAKEN_OVER = refusal(503, BAD_REQUEST, 'another connection took over');
 
 export function refusal(status: number, code: number, message: string, id = 'null'): WholeAnswer {
   return { ...JSON_ANSWER, status, body: errorText(id, { code, message }) };

@@ -6,16 +6,16 @@
  */
 
 import { isUtf8 } from 'node:buffer';
-import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
 import { hasMessageAfter } from './answered-streams.js';
-import { JSON_ANSWER, NOTHING_MORE, PARSE_ERROR, refusal, whole } from './answers.js';
+import { JSON_ANSWER, NOTHING_MORE, PARSE_ERROR, refusal, TAKEN_OVER, whole } from './answers.js';
+import { DurableCalls } from './durable-calls.js';
 import { FrontCount } from './front-counts.js';
 import { BAD_REQUEST, LIMIT_REACHED, type RpcMessage, readMessages } from './json-rpc.js';
-import type { MessageStream } from './message-stream.js';
-import type { ClientRequest, FollowStream, Left, LostStream, ServerUse, Verdict } from './messages.js';
+import { BEGIN_MS, type MessageStream } from './message-stream.js';
+import type { ClientRequest, Left, ServerUse, Verdict } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
-import { beginAtServer, changeNotices, passOn } from './relay.js';
+import { beginAtServer, passOn } from './relay.js';
 import { isStatelessRevision } from './revision.js';
 import { ServerUses } from './server-use.js';
 import { Session } from './session.js';
@@ -24,20 +24,19 @@ import { Sessions, type SessionsOptions } from './sessions.js';
 import { SseTransport, type SseTransportOptions } from './sse-transport.js';
 import { StatelessCalls, type StatelessCallsOptions } from './stateless-calls.js';
 import { OWN_STREAM } from './stream-keys.js';
+import { follow, lostStream, wholeStream } from './stream-verdicts.js';
 
 /** Ids of the calls in one body, as JSON: they are part of every id of an event. */
 const CALL_IDS_LENGTH_MAX = 1000;
-/**
- * When an answer is begun at the latest. A client whose connection breaks before that knows that the call failed; from
- * then on it has an id to come back with.
- */
-const BEGIN_MS = 5;
 
 export interface FrontOptions
   extends ReadersOptions,
     SessionsOptions,
     Pick<SseTransportOptions, 'paths'>,
-    Pick<StatelessCallsOptions, 'connectStateless'> {}
+    Pick<StatelessCallsOptions, 'connectStateless'> {
+  /** How long calls of 2026-07-28 outlive their connection, milliseconds; 0: not at all. */
+  readonly responseGraceMs: number;
+}
 
 export class Front {
   readonly #options: FrontOptions;
@@ -46,6 +45,7 @@ export class Front {
   readonly #sse: SseTransport;
   readonly #stateless: StatelessCalls;
   readonly #uses: ServerUses;
+  readonly #durable: DurableCalls | null;
 
   constructor(options: FrontOptions) {
     this.#options = options;
@@ -54,7 +54,11 @@ export class Front {
     this.#uses = new ServerUses(options);
     const shared = { ...options, sessions: this.#sessions, readers: this.#readers };
     this.#sse = new SseTransport(shared);
-    this.#stateless = new StatelessCalls(shared);
+    this.#durable =
+      options.responseGraceMs === 0
+        ? null
+        : new DurableCalls({ ...shared, durableCallsMax: options.sessionsMax });
+    this.#stateless = new StatelessCalls({ ...shared, durable: this.#durable });
   }
 
   async handle(request: ClientRequest): Promise<Verdict> {
@@ -91,10 +95,12 @@ export class Front {
   /** Ends sessions that nobody uses, and keeps what the others need. Call it every few seconds. */
   sweep(): void {
     this.#sessions.sweep();
+    this.#durable?.sweep();
   }
 
   /** The process goes down. */
   close(): Promise<void> {
+    this.#durable?.close();
     return this.#sessions.close();
   }
 
@@ -150,10 +156,12 @@ export class Front {
       return refusal(429, LIMIT_REACHED, 'too many calls under way', calls[0]);
     }
     this.#options.counts.add(FrontCount.calls, 1);
-    this.#readers.first(stream, request);
     session.upstream.call(body, request.forwarded, stream);
+    const messages = await stream.wholeWithin(BEGIN_MS);
     // A quick answer goes out whole: each time that another thread is woken costs more than the rest of the call.
-    await stream.closedWithin(BEGIN_MS);
+    if (messages !== null && this.#options.streams.commitsAtOnce)
+      return wholeStream(session, stream, messages);
+    this.#readers.first(stream, request);
     return { ...follow(session, stream, 0), isNew: true };
   }
 
@@ -174,11 +182,7 @@ export class Front {
     if (position.key === OWN_STREAM)
       return this.#read(session, await session.ownStream(), () => null, request);
     this.#uses.noteRefused(session.mount);
-    const { key, epoch, calls } = position;
-    const { id, primes, identity } = session;
-    const prefix = this.#options.ids.prefix({ ...identity, key, epoch, calls });
-    const cursor = formatCursor(epoch, position.seq);
-    return { verdict: 'lost', session: id, prefix, calls, primes, cursor } satisfies LostStream;
+    return lostStream(this.#options.ids, { ...position, ...session.identity, seq: position.seq }, session);
   }
 
   /** @param afterSeq asked when nobody else reads the stream any more. */
@@ -198,31 +202,11 @@ export class Front {
       });
     }
     // Another one may have come meanwhile.
-    return stream.reader === reader
-      ? follow(session, stream, afterSeq())
-      : refusal(503, BAD_REQUEST, 'another connection took over');
+    return stream.reader === reader ? follow(session, stream, afterSeq()) : TAKEN_OVER;
   }
 
   async #delete(session: Session): Promise<Verdict> {
     await this.#sessions.endForGood(session);
     return { verdict: 'answer', status: 200, headers: {}, body: '' };
   }
-}
-
-function follow(session: Session, stream: MessageStream, afterSeq: number | null): FollowStream {
-  const { id, primes } = session;
-  const { prefix, calls } = stream;
-  const notices = stream.isOwn ? changeNotices(session) : null;
-  return {
-    verdict: 'follow',
-    session: id,
-    prefix,
-    calls,
-    primes,
-    stream: stream.stream,
-    afterSeq,
-    isNew: false,
-    notices,
-    endpoint: null,
-  };
 }

@@ -24,6 +24,8 @@ export interface LeftStream {
 }
 
 export interface McpStreams {
+  /** Whether a message that is appended may be delivered, without waiting for a log (I4). */
+  readonly commitsAtOnce: boolean;
   /** @throws {RequestError} when there is no room for another stream */
   create(): Promise<StreamRef>;
   /** @param type of the event; null: a message of MCP. */

@@ -7,20 +7,29 @@
 
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { Backlog } from './backlog.js';
+import { EarlyMessages } from './early-messages.js';
 import { errorText, LIMIT_REACHED, type RpcError, type RpcMessage } from './json-rpc.js';
 import type { McpStreams } from './mcp-streams.js';
 import { isNote, messageType, NOTE_TYPES } from './stream-notes.js';
 import { StreamWriter, type Taken } from './stream-writer.js';
+
+/**
+ * When an answer is begun at the latest. A client whose connection breaks before that knows that the call failed; from
+ * then on it has an id to come back with.
+ */
+export const BEGIN_MS = 5;
 
 export interface MessageStreamOptions {
   readonly streams: McpStreams;
   readonly stream: StreamRef;
   readonly backlog: Backlog;
   readonly key: string;
-  /** See event-id.ts. */
-  readonly prefix: string;
+  /** See event-id.ts. Null: its messages have no ids. */
+  readonly prefix: string | null;
   /** Ids of the calls that it answers, as JSON; none: it is the session's own, and ends with it. */
   readonly calls: readonly string[];
+  /** What its readers are told when the broker goes down; none: they are to come back. */
+  readonly farewells?: readonly string[];
   /** Called once, when all calls are answered. */
   readonly answered: () => void;
   /** Called before that when the front has to answer them itself. */
@@ -59,8 +68,9 @@ export type ReaderName = number;
 export class MessageStream {
   readonly stream: StreamRef;
   readonly key: string;
-  readonly prefix: string;
+  readonly prefix: string | null;
   readonly calls: readonly string[];
+  readonly farewells: readonly string[];
   /** The newest; null: none. */
   reader: ReaderName | null = null;
   /** Newest seq that is known to have left for a client: where one begins that names no event. */
@@ -78,6 +88,7 @@ export class MessageStream {
   readonly #left: (() => void) | undefined;
   readonly #answered: () => void;
   readonly #failed: (error: RpcError) => void;
+  readonly #early = new EarlyMessages();
   readonly #writer: StreamWriter;
   #closed = false;
   #closedHook: (() => void) | null = null;
@@ -87,6 +98,7 @@ export class MessageStream {
     this.key = options.key;
     this.prefix = options.prefix;
     this.calls = options.calls;
+    this.farewells = options.farewells ?? [];
     this.#streams = options.streams;
     const { before } = options;
     this.#unanswered = new Set(options.calls.filter((call) => !before?.answered.has(call)));
@@ -102,6 +114,7 @@ export class MessageStream {
       streams,
       stream,
       backlog,
+      early: this.#early,
       refused: (taken) => this.#refused(taken),
       gaveUp: () => this.#giveUp(),
     });
@@ -192,9 +205,17 @@ export class MessageStream {
     return this.#writer.append({ text, call, type });
   }
 
-  /** Resolves when it is closed, or after so long. */
-  closedWithin(ms: number): Promise<void> {
-    if (this.#closed) return Promise.resolve();
+  /**
+   * Waits for its end, so long at most. Once, and before there is a reader.
+   * @returns all that is in it, if it has ended and that is little; null: it is to be read.
+   */
+  async wholeWithin(ms: number): Promise<readonly string[] | null> {
+    if (!this.#closed) await this.#closedWithin(ms);
+    const messages = this.#early.take();
+    return this.#writer.hasEnded ? messages : null;
+  }
+
+  #closedWithin(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);
       this.#closedHook = () => {

@@ -61,6 +61,14 @@ export interface FollowStream extends ReaderOf {
   readonly notices: readonly string[] | null;
   /** Where a client of HTTP+SSE is to send its messages; null: it knows, or is to be told later, or speaks Streamable HTTP. */
   readonly endpoint: string | null;
+  /** What its reader is told when the broker goes down; none: to come back. */
+  readonly farewells: readonly string[];
+}
+
+/** All that a stream has, which ended before anybody read it. Messages from seq 1 on, without line breaks. */
+export interface WholeStream extends ReaderOf {
+  readonly verdict: 'whole';
+  readonly messages: readonly string[];
 }
 
 /** What the client asks to resume is gone, and the calls it was about are answered so. */
@@ -70,7 +78,7 @@ export interface LostStream extends ReaderOf {
   readonly cursor: string;
 }
 
-export type Verdict = WholeAnswer | FollowStream | LostStream;
+export type Verdict = WholeAnswer | FollowStream | WholeStream | LostStream;
 
 /** How a server behind the front is used now. */
 export interface ServerUse {

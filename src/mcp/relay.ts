@@ -52,7 +52,7 @@ export async function passOn(
 }
 
 /** What a client is told that has missed messages: that what it knows of the server may be old. */
-export function changeNotices({ capabilities }: Session): string[] {
+export function changeNotices(capabilities: readonly string[]): string[] {
   return ['tools', 'prompts', 'resources']
     .filter((name) => capabilities.includes(name))
     .map((name) => `{"jsonrpc":"2.0","method":"notifications/${name}/list_changed"}`);

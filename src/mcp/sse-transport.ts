@@ -9,7 +9,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { classifyResume } from '../core/resume.js';
-import { ACCEPTED, PARSE_ERROR, refusal, whole } from './answers.js';
+import { ACCEPTED, PARSE_ERROR, refusal, TAKEN_OVER, whole } from './answers.js';
 import { EventIds } from './event-id.js';
 import { FrontCount, type FrontCounts } from './front-counts.js';
 import { BAD_REQUEST, LIMIT_REACHED, NO_SESSION, type RpcMessage, readMessages } from './json-rpc.js';
@@ -105,7 +105,7 @@ export class SseTransport {
       return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given to this session');
     const own = await session.ownStream();
     const isNewest = await readers.takeOver(own, request);
-    if (!isNewest) return refusal(503, BAD_REQUEST, 'another connection took over');
+    if (!isNewest) return TAKEN_OVER;
     const at = streams.positions(own.stream);
     if (at === null) return refusal(404, NO_SESSION, 'Session not found');
     const { epoch, seq } = position;
@@ -205,7 +205,7 @@ export class SseTransport {
 
   #miss({ calls, session }: SseClient, own: MessageStream): void {
     calls.miss(own);
-    for (const notice of changeNotices(session)) void own.tell(notice);
+    for (const notice of changeNotices(session.capabilities)) void own.tell(notice);
   }
 
   #nameEndpoint(own: MessageStream, session: Session): void {
@@ -220,7 +220,7 @@ export class SseTransport {
     const key = sseKey(session.id);
     const prefix = this.#options.ids.prefix({ ...session.identity, key, epoch: stream.epoch, calls });
     const reading = { session: '', prefix, calls, primes: false, notices: null, endpoint: null };
-    return { verdict: 'follow', ...reading, stream, afterSeq, isNew: false };
+    return { verdict: 'follow', ...reading, stream, afterSeq, isNew: false, farewells: [] };
   }
 }
 

@@ -7,6 +7,7 @@
 
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { Backlog } from './backlog.js';
+import type { EarlyMessages } from './early-messages.js';
 import type { McpStreams } from './mcp-streams.js';
 
 /** How soon an append is tried again for which there was no room. */
@@ -25,6 +26,7 @@ export interface StreamWriterOptions {
   readonly streams: McpStreams;
   readonly stream: StreamRef;
   readonly backlog: Backlog;
+  readonly early: EarlyMessages;
   /** This message is larger than the stream can hold, and is not in it. */
   readonly refused: (taken: Taken) => void;
   /** What waited is given up, and the writer is closed: the stream is not whole. */
@@ -37,9 +39,15 @@ export class StreamWriter {
   readonly #waiting: Taken[] = [];
   #room: Promise<void> | null = null;
   #isClosed = false;
+  #hasEnded = false;
 
   constructor(options: StreamWriterOptions) {
     this.#options = options;
+  }
+
+  /** Whether all that was taken is in the stream, and nothing more comes. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** @returns a promise where there is no room now: resolves when the next may come, or nothing is waited for any more. */
@@ -62,6 +70,7 @@ export class StreamWriter {
   #end(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
+    this.#hasEnded = true;
     this.#options.streams.close(this.#options.stream);
   }
 
@@ -80,8 +89,10 @@ export class StreamWriter {
 
   /** False: try again later. Into a stream that is gone nothing comes: who asks for it is told so. */
   #tryAppend(taken: Taken): boolean {
-    const { streams, stream, refused } = this.#options;
+    const { streams, stream, early, refused } = this.#options;
     const appended = streams.append(stream, taken.text, taken.type);
+    if (appended === 'appended' && taken.type === null) early.add(taken.text);
+    else if (appended !== 'later') early.spoil();
     if (appended === 'too_large') refused(taken);
     return appended !== 'later';
   }

@@ -26,6 +26,8 @@ import { SpareStreams } from './spare-streams.js';
 const RUN_BYTES = 9;
 /** Read at a time; one larger event as well. */
 const READ_BYTES_MAX = 128 * 1024;
+/** Streams that go together: each time that the coordinator is asked wakes it, and this thread for its answer. */
+const REMOVALS = 32;
 /** No edge: nobody reads here. */
 const NO_EDGE = -1;
 
@@ -50,7 +52,8 @@ export class BrokerStreams implements McpStreams {
   /** Names of this run of the broker differ from those of any other. */
   readonly #run = randomBytes(RUN_BYTES).toString('base64url');
   #lastName = 0;
-  #removed: string[] = [];
+  /** Names of those that go soon. */
+  readonly #removed = new Set<string>();
   #untold: [slot: number, bits: number][] = [];
 
   constructor({ setup, link, now, counts }: BrokerStreamsParts) {
@@ -69,17 +72,22 @@ export class BrokerStreams implements McpStreams {
     this.#logStatus = setup.logStatus === null ? null : new LogStatus(setup.logStatus);
   }
 
+  get commitsAtOnce(): boolean {
+    return !this.#rings.durable;
+  }
+
   create(): Promise<StreamRef> {
     return this.#spares.take();
   }
 
-  /** Keeps what is ready for calls to come. Call it every few hundred milliseconds. */
+  /** Keeps what is ready for calls to come, and lets go what is to go. Call it every few hundred milliseconds. */
   keep(): void {
     this.#spares.keep();
+    this.removeAll();
   }
 
-  find(name: string): Promise<StreamRef | null> {
-    return this.#link.ask('resolve', { name, create: false });
+  async find(name: string): Promise<StreamRef | null> {
+    return this.#removed.has(name) ? null : this.#link.ask('resolve', { name, create: false });
   }
 
   async read({ slot, generation, epoch }: StreamRef, afterSeq: number): Promise<readonly ParsedEvent[]> {
@@ -133,7 +141,15 @@ export class BrokerStreams implements McpStreams {
   }
 
   remove({ name }: StreamRef): void {
-    if (this.#removed.push(name) === 1) setImmediate(() => this.#removeAll());
+    if (this.#removed.add(name).size === REMOVALS) this.removeAll();
+  }
+
+  /** Lets go those that were removed since the last time. */
+  removeAll(): void {
+    if (this.#removed.size === 0) return;
+    const names = [...this.#removed];
+    this.#removed.clear();
+    this.#tell(this.#link.ask('removeAll', { names }));
   }
 
   touch(stream: StreamRef): boolean {
@@ -165,12 +181,6 @@ export class BrokerStreams implements McpStreams {
     const untold = this.#untold;
     this.#untold = [];
     for (const [slot, bits] of untold) this.#wakes.tell(slot, bits, NO_EDGE);
-  }
-
-  #removeAll(): void {
-    const names = this.#removed;
-    this.#removed = [];
-    this.#tell(this.#link.ask('removeAll', { names }));
   }
 
   async #make(count: number): Promise<readonly StreamRef[]> {

@@ -91,6 +91,7 @@ const front = new Front({
   sessionsMax: config.mcpSessionsMax,
   callsMax: config.mcpCallsMax,
   sessionTtlMs: { streamable: config.mcpSessionTtlMs, sse: config.mcpTtlMs },
+  responseGraceMs: config.mcpResponseGraceMs,
   newSessionId: () => randomBytes(SESSION_ID_BYTES).toString('base64url'),
   failed: noteFailed,
   now: clock.now,
@@ -166,6 +167,7 @@ function pathOf({ mount }: Session): string {
 async function stop(): Promise<void> {
   clearInterval(sweeping);
   await Promise.race([front.close(), sleep(STOP_MS_MAX)]);
+  streams.removeAll();
   for (const target of targets) target?.close();
   for (const edge of setup.edges) edge.close();
   tell({ kind: 'stopped' });

@@ -10,7 +10,7 @@ import { lowestReadable } from '../core/resume.js';
 import { RequestError } from '../errors.js';
 import { eventId, settledId } from '../mcp/event-id.js';
 import { errorText, HISTORY_GONE } from '../mcp/json-rpc.js';
-import type { FollowStream, LostStream, ReaderOf } from '../mcp/messages.js';
+import type { FollowStream, LostStream, ReaderOf, WholeStream } from '../mcp/messages.js';
 import { Counter } from '../ring/counters.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
 import type { EdgeServices } from './edge-services.js';
@@ -45,6 +45,23 @@ export function followStream(exchange: Exchange, followed: FollowStream, reader:
   }
 }
 
+/** A stream that is all there goes out in one piece, as it would be read. */
+export function sendWhole(exchange: Exchange, whole: WholeStream): void {
+  if (exchange.done) return;
+  const { edge } = exchange;
+  const { prefix, messages } = whole;
+  const frames = messages.map((message, index) =>
+    messageFrame(prefix === null ? null : eventId(prefix, index + 1), message),
+  );
+  const body =
+    firstFrames(edge, { ...whole, endpoint: null, notices: null }, { cursor: 0, missed: false }) +
+    frames.join('');
+  edge.counters.add(Counter.joinedLive, 1);
+  edge.counters.add(Counter.deliveries, messages.length);
+  edge.counters.add(Counter.deliveredBytes, Buffer.byteLength(body));
+  exchange.send(200, eventStreamHeaders(whole.session), body);
+}
+
 /** A client that comes back to a stream that is gone is told so in a way that ends its calls, and asks no more. */
 export function tellLost(exchange: Exchange, lost: LostStream): void {
   const { edge } = exchange;
@@ -55,6 +72,8 @@ export function tellLost(exchange: Exchange, lost: LostStream): void {
 function sendLost(exchange: Exchange, lost: ReaderOf): void {
   exchange.send(200, eventStreamHeaders(lost.session), lostFrames(lost));
 }
+
+type Beginning = Pick<FollowStream, 'prefix' | 'primes' | 'endpoint' | 'notices'>;
 
 interface Entering extends Omit<FollowStream, 'stream'> {
   readonly stream: EdgeStream;
@@ -119,7 +138,7 @@ function startOf(exchange: Exchange, { afterSeq: seq, isNew, at }: Entering): nu
  */
 function firstFrames(
   edge: EdgeServices,
-  { prefix, primes, endpoint, notices }: Entering,
+  { prefix, primes, endpoint, notices }: Beginning,
   { cursor, missed }: { cursor: number; missed: boolean },
 ): string {
   if (prefix === null) return ':\n\n';
@@ -129,13 +148,14 @@ function firstFrames(
   return (primes ? primingFrame(position(), retryMs(edge)) : ':\n\n') + told;
 }
 
-function lastFrames({ prefix, primes, calls }: Entering, ending: Ending): string {
+function lastFrames({ prefix, primes, calls, farewells }: Entering, ending: Ending): string {
   switch (ending.kind) {
     case 'deleted':
     case 'unavailable':
       // The session's own stream goes on elsewhere; a call does not.
       return calls.length === 0 ? '' : lostFrames({ prefix, calls });
     case 'drained':
+      if (farewells.length > 0) return settlingFrames(prefix, farewells);
       return primes ? `retry: ${ending.retryMs}\n\n` : '';
     default:
       return '';
@@ -149,9 +169,16 @@ function lostFrames({ prefix, calls }: Pick<ReaderOf, 'prefix' | 'calls'>): stri
     message: 'What came after the last event seen is not kept any more; the call may have been carried out',
     data: { reason: 'history_gone' },
   };
-  return calls
-    .map((call) => messageFrame(prefix === null ? null : settledId(prefix), errorText(call, error)))
-    .join('');
+  return settlingFrames(
+    prefix,
+    calls.map((call) => errorText(call, error)),
+  );
+}
+
+/** Answers that the server did not give: nothing more comes after them. */
+function settlingFrames(prefix: string | null, answers: readonly string[]): string {
+  const id = prefix === null ? null : settledId(prefix);
+  return answers.map((answer) => messageFrame(id, answer)).join('');
 }
 
 /** An id without a message, and when to come back. */

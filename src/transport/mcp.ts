@@ -8,7 +8,7 @@ import { RequestError } from '../errors.js';
 import type { ClientRequest } from '../mcp/messages.js';
 import { negotiate } from './accept.js';
 import type { Exchange } from './exchange.js';
-import { followStream, tellLost } from './mcp-follow.js';
+import { followStream, sendWhole, tellLost } from './mcp-follow.js';
 import type { RequestView } from './request-view.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 
@@ -90,6 +90,8 @@ async function answer(exchange: Exchange, asked: Omit<ClientRequest, 'reader'>):
   switch (verdict.verdict) {
     case 'answer':
       return exchange.send(verdict.status, verdict.headers, verdict.body);
+    case 'whole':
+      return sendWhole(exchange, verdict);
     case 'lost':
       return tellLost(exchange, verdict);
     case 'follow': {
