@@ -1,11 +1,5 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { GaplessClient } from '#gapless/client/client.js';
 import { GaplessServerEventBus, type ServerEvent } from '#gapless/mcp-sdk/mcp-sdk.js';
 import { BrokerProcess, useBroker } from '../support/broker-process.js';
@@ -13,6 +7,7 @@ import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import { freshStream } from '../support/gapless-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { connectStatelessClient, startStatelessServer } from './stateless-server.js';
 
 /** A bus, as one process has it, with what its listener heard. */
 async function startBus(
@@ -118,39 +113,13 @@ describe('a bus of server events', () => {
     const nodes = await Promise.all(
       range(1, 2).map(async () => {
         const { bus } = await startBus(context, broker.port, stream);
-        const handler = createMcpHandler(
-          () => {
-            const server = new McpServer(
-              { name: 'node', version: '1.0.0' },
-              { capabilities: { tools: { listChanged: true } } },
-            );
-            server.registerTool('nothing', {}, () => ({ content: [] }));
-            return server;
-          },
-          { bus },
-        );
-        const answer = toNodeHandler(handler);
-        const http = createServer(
-          (request, response) => void answer(request as NodeIncomingMessageLike, response),
-        );
-        http.listen(0, '127.0.0.1');
-        await once(http, 'listening');
-        context.after(async () => {
-          await handler.close();
-          http.closeAllConnections();
-          http.close();
-        });
-        return { bus, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp` };
+        const { url } = await startStatelessServer(context, bus);
+        return { bus, url };
       }),
     );
     const [one, two] = nodes;
     assert.ok(one !== undefined && two !== undefined);
-    const client = new Client(
-      { name: 'listener', version: '1.0.0' },
-      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
-    );
-    await client.connect(new StreamableHTTPClientTransport(new URL(one.url)));
-    context.after(() => client.close());
+    const client = await connectStatelessClient(context, one.url);
     const told = new Promise<void>((resolve) => {
       client.setNotificationHandler('notifications/tools/list_changed', () => resolve());
     });

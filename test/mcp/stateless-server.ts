@@ -4,16 +4,22 @@ import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type NodeIncomingMessageLike, toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
+import { createMcpHandler, McpServer, type ServerEventBus } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { count } from './counting-tool.js';
 import { Gates } from './gates.js';
 
-/** A server of the SDK, version 2, of requests that stand for themselves (MCP 2026-07-28), with the counting tool. */
-export async function startStatelessServer(context: TestContext): Promise<{ url: string; gates: Gates }> {
+/**
+ * A server of the SDK, version 2, of requests that stand for themselves (MCP 2026-07-28), with the counting tool.
+ * @param bus which it hears of changes by, in place of its own.
+ */
+export async function startStatelessServer(
+  context: TestContext,
+  bus?: ServerEventBus,
+): Promise<{ url: string; gates: Gates }> {
   const gates = new Gates();
   const inputSchema = z.object({ label: z.string(), steps: z.number(), holdAfter: z.number().optional() });
-  const handler = createMcpHandler(() => {
+  const newServer = (): McpServer => {
     const server = new McpServer(
       { name: 'stateless', version: '1.0.0' },
       { capabilities: { tools: { listChanged: true } } },
@@ -22,7 +28,8 @@ export async function startStatelessServer(context: TestContext): Promise<{ url:
       count(given, { token: mcpReq._meta?.progressToken, notify: mcpReq.notify, gates }),
     );
     return server;
-  });
+  };
+  const handler = createMcpHandler(newServer, bus === undefined ? {} : { bus });
   const answer = toNodeHandler(handler);
   const http = createServer((request, response) => void answer(request as NodeIncomingMessageLike, response));
   http.listen(0, '127.0.0.1');
