@@ -103,7 +103,7 @@ describe('a subscription of the client to several streams, with a server that mi
         },
         streamsAndEnds([position('m10'), ...WHOLE.slice(2)]),
       ],
-      { idleTimeoutMs: 200 },
+      { idleTimeoutMs: 1_000 },
     );
     assert.deepEqual(seen, ALL);
     assert.deepEqual(errors, ['draining', 'unreachable', 'unreachable', 'unreachable']);
