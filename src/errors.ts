@@ -174,12 +174,6 @@ export const ERRORS = {
     retry: false,
     doc: 'The path is not part of the interface.',
   },
-  not_implemented: {
-    status: 501,
-    title: 'Not implemented',
-    retry: false,
-    doc: 'The contract has this; this version of the server does not.',
-  },
   origin_not_allowed: {
     status: 403,
     title: 'Pages of this origin may not connect',

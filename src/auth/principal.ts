@@ -18,3 +18,8 @@ export const ANYBODY: Principal = {
   expiresAtMs: Number.POSITIVE_INFINITY,
   keyName: '',
 };
+
+/** What tells somebody from others: tokens without a subject are told apart by their key only. */
+export function identityOf({ id, keyName }: Principal): string {
+  return id === '' ? keyName : id;
+}

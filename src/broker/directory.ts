@@ -26,6 +26,7 @@ import type { Wakes } from '../ring/wake-queue.js';
 import { AgeMarks } from './age-marks.js';
 import type { StreamRef } from './edge-stream.js';
 import type { Journal } from './journal.js';
+import { SortedNames } from './sorted-names.js';
 
 export interface DirectoryOptions {
   readonly rings: Rings;
@@ -39,6 +40,8 @@ export interface DirectoryOptions {
   readonly journal: Journal;
   /** Called with the name of a stream that nobody here has used for its time to live, each time it is looked at. */
   readonly expire?: (name: string) => void;
+  /** Called with a stream that is there from now on. */
+  readonly made?: (ref: StreamRef) => void;
   /** Called with the epoch of a stream that is no more. */
   readonly removed: (epoch: string) => void;
   /** What of a durable stream stays in memory at least, bytes; 0 in memory mode, where all of it does. */
@@ -88,8 +91,7 @@ export class Directory {
   #usedSlots = 0;
   /** Events that removed streams had evicted, so that the total never goes back. */
   #evictedByRemoved = 0;
-  /** Names in order, made when a list is asked for and dropped when the set changes. */
-  #sorted: string[] | null = null;
+  readonly #names = new SortedNames(() => this.#entries.keys());
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -161,7 +163,7 @@ export class Directory {
     assert(removeStream(this.#options.rings, ref), 'S4: the directory holds current handles only');
     this.#entries.delete(name);
     this.#timed.delete(entry);
-    this.#sorted = null;
+    this.#names.removed(name);
     this.#freeSlots.push(ref.slot);
     this.#options.wakes.announce(ref.slot, -1);
     this.#options.journal.removed(ref);
@@ -171,21 +173,19 @@ export class Directory {
 
   /** Streams in order of their names, after `after` (contract 2.2): of clients, and such whose creation a crash does not undo. */
   list(options: { prefix: string; after: string; limit: number }): StreamState[] {
-    this.#sorted ??= [...this.#entries.keys()].sort();
-    const from = later(options.prefix, options.after);
     const states: StreamState[] = [];
-    for (
-      let i = lowerBound(this.#sorted, from);
-      i < this.#sorted.length && states.length < options.limit;
-      i++
-    ) {
-      const name = this.#sorted[i] as string;
-      if (!name.startsWith(options.prefix)) break;
-      if (name <= options.after || name.startsWith(OWN_STREAMS_PREFIX)) continue;
-      const state = this.state(name) as StreamState;
-      if (this.#options.journal.hasCreated(state.ref)) states.push(state);
+    for (const ref of this.refs(options.prefix, options.after)) {
+      if (states.length === options.limit) break;
+      if (this.#options.journal.hasCreated(ref)) states.push(this.state(ref.name) as StreamState);
     }
     return states;
+  }
+
+  /** Streams of clients in order of their names, after `after`; also such whose creation is not durable yet. */
+  *refs(prefix: string, after = ''): Generator<StreamRef> {
+    for (const name of this.#names.from(prefix, after)) {
+      if (!name.startsWith(OWN_STREAMS_PREFIX)) yield this.find(name) as StreamRef;
+    }
   }
 
   state(name: string): StreamState | null {
@@ -301,7 +301,8 @@ export class Directory {
     const entry: Entry = { ref, marks: ageMs > 0 ? new AgeMarks(ageMs) : null, usedAtMs: nowMs };
     this.#entries.set(name, entry);
     if (entry.marks !== null || config.ttlMs > 0) this.#timed.add(entry);
-    this.#sorted = null;
+    this.#names.added(name);
+    this.#options.made?.(ref);
     return ref;
   }
 
@@ -330,20 +331,4 @@ export class Directory {
     const { ringBytes, streamBytesMax } = this.#options;
     return ringBytes > 0 ? Number.MAX_SAFE_INTEGER : 2 ** Math.floor(Math.log2(streamBytesMax)) / 2;
   }
-}
-
-function later(a: string, b: string): string {
-  return a < b ? b : a;
-}
-
-/** First index whose name is not below `from`. */
-function lowerBound(sorted: readonly string[], from: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((sorted[middle] as string) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -144,7 +144,7 @@ export class EdgeBroker {
     this.#heartbeats.enlist(subscription);
     this.#subscriptions.add(subscription);
     stream.add(subscription);
-    addSubscribers(this.#options.rings, stream, 1);
+    if (!stream.isNowhere) addSubscribers(this.#options.rings, stream, 1);
     this.#options.counters.add(Counter.subscribers, 1);
     return subscription;
   }
@@ -314,7 +314,7 @@ export class EdgeBroker {
   /** Takes a subscription that has ended off the edge. */
   #leave(subscription: Subscription): void {
     this.#subscriptions.remove(subscription);
-    addSubscribers(this.#options.rings, subscription.stream, -1);
+    if (!subscription.stream.isNowhere) addSubscribers(this.#options.rings, subscription.stream, -1);
     this.#options.counters.add(Counter.subscribers, -1);
     this.#options.left?.(subscription);
     this.releaseReader(subscription.stream);

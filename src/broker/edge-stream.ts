@@ -26,6 +26,16 @@ export interface Waiter {
   wake(committed: number | null): void;
 }
 
+/**
+ * No stream: what a connection reads itself that follows streams of which there may be none. It has no slot in shared memory,
+ * and nothing ever comes of it.
+ */
+export function nowhere(): EdgeStream {
+  const retention = { events: 0, bytes: 0, ageMs: 0 };
+  const config: StreamConfig = { retention, overflow: 'evict', ttlMs: 0 };
+  return new EdgeStream({ name: '', slot: -1, generation: 0, epoch: '', config });
+}
+
 export class EdgeStream implements StreamHandle {
   readonly name: string;
   readonly slot: number;
@@ -60,6 +70,10 @@ export class EdgeStream implements StreamHandle {
 
   get subscribers(): number {
     return this.ready.length + this.stalled.length + this.waiting.length;
+  }
+
+  get isNowhere(): boolean {
+    return this.slot < 0;
   }
 
   get hasReaders(): boolean {

@@ -71,6 +71,11 @@ export class EdgeStreams {
     return stream;
   }
 
+  /** The same of a stream that may have gone since: then null. */
+  adoptCurrent(ref: StreamRef): EdgeStream | null {
+    return isCurrent(this.#rings, ref) ? this.adopt(ref) : null;
+  }
+
   forget(stream: EdgeStream): void {
     if (this.#bySlot.get(stream.slot) === stream) this.#bySlot.delete(stream.slot);
     if (this.#byName.get(stream.name) === stream) this.#byName.delete(stream.name);

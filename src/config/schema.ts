@@ -17,7 +17,8 @@ const GIB = 1024 * MIB;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
-const YEAR_MS = 365 * 24 * HOUR_MS;
+const DAY_MS = 24 * HOUR_MS;
+const YEAR_MS = 365 * DAY_MS;
 
 const DEFINITIONS = {
   port: define({
@@ -178,6 +179,24 @@ const DEFINITIONS = {
     kind: wholeNumber({ min: 0, max: 10_000_000, unit: 'subscribers' }),
     default: 100_000,
     doc: 'Named subscribers that are remembered at a time, over all streams. One stream has at most 1000.',
+  }),
+  prefixStreamsMax: define({
+    group: 'Reading',
+    kind: wholeNumber({ min: 1, max: 100_000, unit: 'streams' }),
+    default: 1000,
+    doc: 'Streams in one subscription by prefix.',
+  }),
+  prefixCursorsMax: define({
+    group: 'Reading',
+    kind: wholeNumber({ min: 1, max: 1_000_000, unit: 'cursors' }),
+    default: 10_000,
+    doc: 'Cursors of subscriptions by prefix, of those that are open and of those that may come back. One more takes the place of the one that has been away longest.',
+  }),
+  prefixCursorMs: define({
+    group: 'Reading',
+    kind: time({ min: 0, max: DAY_MS }),
+    default: 5 * MINUTE_MS,
+    doc: 'How long the cursor of a subscription by prefix is kept after its connection has ended.',
   }),
   pageEventsMax: define({
     group: 'Reading',

@@ -14,8 +14,8 @@ export interface Grant {
   readonly metrics: boolean;
 }
 
-/** What a request needs a right for. `inspect` is to look at where a stream stands. */
-export type Right = 'publish' | 'subscribe' | 'inspect' | 'admin' | 'metrics';
+/** What a request needs a right for. `inspect` is to look at where a stream stands; `follow` is to subscribe by a prefix. */
+export type Right = 'publish' | 'subscribe' | 'follow' | 'inspect' | 'admin' | 'metrics';
 
 export const NO_GRANT: Grant = { publish: [], subscribe: [], admin: false, metrics: false };
 export const FULL_GRANT: Grant = { publish: ['*'], subscribe: ['*'], admin: true, metrics: true };
@@ -31,13 +31,21 @@ export function matchesPattern(pattern: string, stream: string): boolean {
   return stream.startsWith(pattern.slice(0, -1));
 }
 
-/** @param stream the name of the stream that it is about; empty where it is about none. */
+/** Whether a name that begins with the prefix can be of the pattern. */
+function meetsPrefix(pattern: string, prefix: string): boolean {
+  const beginning = pattern.endsWith('*') ? pattern.slice(0, -1) : pattern;
+  return beginning.startsWith(prefix) || (pattern !== beginning && prefix.startsWith(beginning));
+}
+
+/** @param stream the name of the stream that it is about, or the prefix of names; empty where it is about none. */
 export function allows(grant: Grant, right: Right, stream: string): boolean {
   switch (right) {
     case 'publish':
       return matchesAny(grant.publish, stream);
     case 'subscribe':
       return matchesAny(grant.subscribe, stream);
+    case 'follow':
+      return grant.subscribe.some((pattern) => meetsPrefix(pattern, stream));
     case 'inspect':
       return grant.admin || matchesAny(grant.subscribe, stream) || matchesAny(grant.publish, stream);
     case 'admin':

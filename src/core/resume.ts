@@ -16,13 +16,13 @@ export interface StreamPositions {
 export type Start = Cursor | 'earliest' | 'latest' | null;
 
 /** Why a resume is refused, as the `reason` of contract 4.4 has it. */
-export type ResumeReason = 'ahead_of_head' | 'epoch_changed' | 'evicted' | 'malformed';
+export type ResumeReason = 'ahead_of_head' | 'cursor_unknown' | 'epoch_changed' | 'evicted' | 'malformed';
 
 export type ResumeOutcome =
   | { readonly outcome: 'live' }
   | { readonly outcome: 'ring' }
   | { readonly outcome: 'log' }
-  | { readonly outcome: 'refused'; readonly reason: Exclude<ResumeReason, 'malformed'> };
+  | { readonly outcome: 'refused'; readonly reason: Exclude<ResumeReason, 'cursor_unknown' | 'malformed'> };
 
 const LIVE: ResumeOutcome = { outcome: 'live' };
 const RING: ResumeOutcome = { outcome: 'ring' };

@@ -1,3 +1,4 @@
+const PREFIX = /^[A-Za-z0-9._~:-]{0,200}$/;
 const NAME = /^[A-Za-z0-9._~:-]{1,200}$/;
 
 /** Streams whose names begin so are the broker's own. */
@@ -10,4 +11,9 @@ export const OWN_STREAMS_PREFIX = '~mcp:';
  */
 export function isStreamName(text: string): boolean {
   return NAME.test(text) && text !== '.' && text !== '..' && !text.startsWith(OWN_STREAMS_PREFIX);
+}
+
+/** Whether the name of a stream can begin so. The empty text begins all of them. */
+export function isNamePrefix(text: string): boolean {
+  return PREFIX.test(text) && !text.startsWith(OWN_STREAMS_PREFIX);
 }

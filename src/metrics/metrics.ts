@@ -12,6 +12,7 @@ import { CounterHistogram, type Counters } from '../ring/counters.js';
 import { type LogSources, registerLogMetrics } from './log-metrics.js';
 import { registerMcpMetrics } from './mcp-metrics.js';
 import { CATCH_UP, COMPUTED, LOOP_DELAY, STREAM_METRICS, SUBSCRIBER_LAG, WORD_METRICS } from './names.js';
+import { type PrefixSources, registerPrefixMetrics } from './prefix-metrics.js';
 import { addUp, SharedHistogram } from './shared-histogram.js';
 import { StreamPicker } from './stream-picker.js';
 
@@ -28,6 +29,7 @@ export interface MetricsSources {
     readonly acknowledgements: number;
     lag(state: StreamState): number;
   };
+  readonly prefixCursors: PrefixSources;
   /** How far behind the readers are, from all edges. */
   readonly lags: () => Promise<StreamLag[]>;
   /** What happened that people who look on were not shown. */
@@ -62,6 +64,7 @@ export class Metrics {
       registerLogMetrics(sources.log, this.#registry);
       registerCatchUp(sources.counters, this.#registry);
     }
+    registerPrefixMetrics(sources.prefixCursors, this.#registry);
     if (sources.mcp !== null) registerMcpMetrics(sources.mcp, this.#registry);
     for (const [family, { name, help }] of Object.entries(COMPUTED)) {
       const Kind = name.endsWith('_total') ? PromCounter : Gauge;

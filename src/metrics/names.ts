@@ -92,12 +92,19 @@ export const WORD_METRICS: readonly WordMetric[] = [
       label: 'reason',
       values: {
         ahead_of_head: Counter.unavailableAheadOfHead,
+        cursor_unknown: Counter.unavailableCursorUnknown,
         epoch_changed: Counter.unavailableEpochChanged,
         evicted: Counter.unavailableEvicted,
         malformed: Counter.unavailableMalformed,
       },
     },
   },
+  word(
+    'counter',
+    'prefixes_over_limit_total',
+    'Subscriptions by prefix refused or cut because there are more streams than prefixStreamsMax.',
+    Counter.prefixesOverLimit,
+  ),
   word(
     'counter',
     'subscribers_overtaken_total',

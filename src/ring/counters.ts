@@ -108,6 +108,10 @@ export const Counter = {
   messagesRefused: 55,
   /** Publishes refused because named subscribers have not acknowledged what would have to go. */
   refusedHeld: 56,
+  /** Resumes refused because the server does not have the cursor that is kept for them. */
+  unavailableCursorUnknown: 57,
+  /** Subscriptions by prefix refused or cut because their streams became too many. */
+  prefixesOverLimit: 58,
 } as const;
 
 const COUNTERS_LENGTH = 64;

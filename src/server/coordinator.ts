@@ -6,6 +6,7 @@ import type { ActivityBatch, ActivityFeed } from '../broker/activity-feed.js';
 import type { Directory } from '../broker/directory.js';
 import type { Journal } from '../broker/journal.js';
 import type { NamedSubscribers } from '../broker/named-subscribers.js';
+import type { HandBack, PrefixCursors } from '../broker/prefix-cursors.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
@@ -20,6 +21,7 @@ type Answers = {
 export interface CoordinatorParts {
   readonly directory: Directory;
   readonly named: NamedSubscribers;
+  readonly prefixCursors: PrefixCursors;
   readonly journal: Journal;
   readonly metrics: Metrics;
   readonly activity: ActivityFeed;
@@ -43,10 +45,12 @@ const COMMIT_MS_MAX = 10_000;
 export class Coordinator {
   readonly #answers: Answers;
   readonly #activity: ActivityFeed;
+  readonly #prefixCursors: PrefixCursors;
 
   constructor(parts: CoordinatorParts) {
     const { directory, named, journal, metrics, activity, replay, unknownKey, shared } = parts;
     this.#activity = activity;
+    this.#prefixCursors = parts.prefixCursors;
     const settle = async (name: string): Promise<void> => {
       const settling = shared === null ? journal.settled(name) : takenUp(shared, name);
       if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
@@ -82,6 +86,7 @@ export class Coordinator {
       acknowledge: ({ name, subscriber, cursor }) =>
         settled(name, named.acknowledge(name, subscriber, cursor)),
       forget: ({ name, subscriber }) => settled(name, named.forget(name, subscriber)),
+      follow: (ask) => parts.prefixCursors.follow(ask),
       state: async ({ name }) => {
         await settle(name);
         const state = directory.state(name);
@@ -103,6 +108,11 @@ export class Coordinator {
   /** Takes up what happened at an edge. */
   noted(batch: ActivityBatch): void {
     this.#activity.add(batch);
+  }
+
+  /** Takes up the cursor of a subscription by prefix that is over at its edge. */
+  handedBack(back: HandBack): void {
+    this.#prefixCursors.handBack(back);
   }
 
   /** Answers a question; what the client did wrong goes back as its error, what we did wrong is thrown. */

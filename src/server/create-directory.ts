@@ -11,7 +11,7 @@ export function createDirectory({
   ...parts
 }: { readonly config: Config } & Pick<
   DirectoryOptions,
-  'rings' | 'wakes' | 'journal' | 'removed' | 'expire' | 'now' | 'randomBytes'
+  'rings' | 'wakes' | 'journal' | 'made' | 'removed' | 'expire' | 'now' | 'randomBytes'
 >): Directory {
   return new Directory({
     ...parts,

@@ -26,6 +26,7 @@ import type { EdgeServices } from '../transport/edge-services.js';
 import { Limits } from '../transport/limits.js';
 import type { McpFront } from '../transport/mcp-front.js';
 import { McpReaders } from '../transport/mcp-readers.js';
+import { PrefixFollowers } from '../transport/prefix-followers.js';
 import { RefusalLog } from '../transport/refusal-log.js';
 import { retryAfterSeconds } from '../transport/retry.js';
 import { Sessions } from '../transport/sessions.js';
@@ -87,6 +88,8 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
       acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),
       forget: (name, subscriber) => link.ask('forget', { name, subscriber }),
+      follow: (follow) => link.ask('follow', { ...follow, edge }),
+      handBack: (back) => link.send({ kind: 'handBack', back: { ...back, edge } }),
       state: (name) => link.ask('state', { name }),
       list: (options) => link.ask('list', options),
       readers: (name, countMax) => link.ask('readers', { name, countMax }),
@@ -101,6 +104,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       counters,
     }),
     sessions,
+    followers: new PrefixFollowers(),
     mcp: mcpReaders,
     limits,
     refusals,

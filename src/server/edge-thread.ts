@@ -4,6 +4,7 @@
 
 import { Worker } from 'node:worker_threads';
 import type { KeyMaterial } from '../auth/key-material.js';
+import type { StreamRef } from '../broker/edge-stream.js';
 import type { Coordinator } from './coordinator.js';
 import type { Reports, ReportTopic } from './edge-report.js';
 import type { EdgeCommand, EdgeMessage, EdgeSetup } from './messages.js';
@@ -72,6 +73,14 @@ export class EdgeThread {
     });
   }
 
+  tellMade(ref: StreamRef): void {
+    this.#send({ kind: 'streamMade', ref });
+  }
+
+  releaseCursor(holder: number): void {
+    this.#send({ kind: 'releaseCursor', holder });
+  }
+
   renewCertificate(): void {
     this.#send({ kind: 'renewCertificate' });
   }
@@ -117,6 +126,9 @@ export class EdgeThread {
         break;
       case 'activity':
         this.#coordinator.noted(message.batch);
+        break;
+      case 'handBack':
+        this.#coordinator.handedBack(message.back);
         break;
       case 'failed':
         this.#fail(Object.assign(new Error(message.message), { stack: message.stack }));

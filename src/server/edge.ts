@@ -42,7 +42,7 @@ const services = assembleEdge({
   random: Math.random,
   defer: setImmediate,
 });
-const { activity, broker, counters, access, limits, sessions } = services;
+const { activity, broker, counters, access, followers, limits, sessions } = services;
 const report = reporters(services);
 
 const listener = new Listener({
@@ -70,6 +70,10 @@ parentPort.on('message', (command: EdgeCommand) => {
         id: command.id,
         report: report[command.topic](command.ask as never),
       });
+    case 'streamMade':
+      return followers.made(command.ref);
+    case 'releaseCursor':
+      return followers.release(command.holder);
     case 'renewCertificate':
       return renewCertificate();
     case 'keys':

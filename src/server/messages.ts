@@ -8,6 +8,7 @@ import type { ActivityBatch, ActivityPage } from '../broker/activity-feed.js';
 import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
+import type { Follow, Followed, HandBack, NotFollowed } from '../broker/prefix-cursors.js';
 import type { Placed, Publish } from '../broker/replicated-publish.js';
 import type { ReplayRun } from '../broker/shared-run.js';
 import type { Config } from '../config/schema.js';
@@ -54,6 +55,8 @@ export interface Questions {
   join: { ask: { name: string; subscriber: string; start: Start }; answer: { start: Start } | null };
   acknowledge: { ask: { name: string; subscriber: string; cursor: Cursor }; answer: string | null };
   forget: { ask: { name: string; subscriber: string }; answer: boolean };
+  /** The cursor of a subscription by prefix, and the streams that it is of. */
+  follow: { ask: Follow; answer: Followed | NotFollowed };
   state: { ask: { name: string }; answer: (StreamState & { named: NamedSubscriber[] }) | null };
   list: {
     ask: { prefix: string; after: string; limit: number; lag: boolean };
@@ -102,6 +105,10 @@ export type EdgeCommand =
       readonly topic: ReportTopic;
       readonly ask: Reports[ReportTopic]['ask'];
     }
+  /** A stream was made that a subscription by prefix may be of. */
+  | { readonly kind: 'streamMade'; readonly ref: StreamRef }
+  /** Ends a subscription by prefix, whose cursor somebody else takes. */
+  | { readonly kind: 'releaseCursor'; readonly holder: number }
   | { readonly kind: 'renewCertificate' }
   | { readonly kind: 'keys'; readonly keys: KeyMaterial }
   | { readonly kind: 'drain'; readonly drainMs: number }
@@ -114,6 +121,7 @@ export type EdgeMessage =
   | { readonly kind: 'listenFailed' }
   | { readonly kind: 'report'; readonly id: number; readonly report: Reports[ReportTopic]['report'] }
   | { readonly kind: 'activity'; readonly batch: ActivityBatch }
+  | { readonly kind: 'handBack'; readonly back: HandBack }
   | { readonly kind: 'drained' }
   | { readonly kind: 'stopped' }
   | { readonly kind: 'failed'; readonly message: string; readonly stack: string | undefined };

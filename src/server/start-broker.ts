@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { ActivityFeed } from '../broker/activity-feed.js';
 import { NO_JOURNAL } from '../broker/journal.js';
 import { NamedSubscribers } from '../broker/named-subscribers.js';
+import { PrefixCursors } from '../broker/prefix-cursors.js';
 import type { Config } from '../config/schema.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { Logger } from '../log.js';
@@ -94,6 +95,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     rings,
     wakes,
     journal,
+    made: (ref) => prefixCursors.made(ref),
     removed: (epoch) => named.drop(epoch),
     now: clock.now,
     // A shared log is asked by `ReplicaRetention`: others may use the stream.
@@ -106,6 +108,16 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     subscribersMax: config.namedSubscribersMax,
     hold: durability === null ? (ref, seq) => holdFrom(rings, ref, seq) : null,
   });
+  const prefixCursors = new PrefixCursors({
+    streams: (prefix) => directory.refs(prefix),
+    cursorsMax: config.prefixCursorsMax,
+    streamsMax: config.prefixStreamsMax,
+    keepMs: config.prefixCursorMs,
+    tellMade: (edge, ref) => threads[edge]?.tellMade(ref),
+    release: ({ edge, id }) => threads[edge]?.releaseCursor(id),
+    now: clock.now,
+    randomBytes,
+  });
   const activity = new ActivityFeed(makeEpoch(randomBytes(EPOCH_LENGTH)));
   const askEdges: AskEdges = (topic, ask) => Promise.all(threads.map((thread) => thread.report(topic, ask)));
   const mcpCounts = config.mcp.length === 0 ? null : createFrontCounts();
@@ -114,6 +126,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     arena: rings.arena,
     directory,
     named,
+    prefixCursors,
     streamPatterns: config.metricsStreams,
     streamsTop: config.metricsStreamsTop,
     log: durability?.metricsSources ?? null,
@@ -124,6 +137,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const coordinator = new Coordinator({
     directory,
     named,
+    prefixCursors,
     journal,
     metrics,
     activity,
@@ -136,6 +150,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   const sweeping = setInterval(() => {
     directory.sweep();
     named.sweep();
+    prefixCursors.sweep();
     drainTallies(SWEEP_MS);
   }, SWEEP_MS);
   const close = async (): Promise<void> => {

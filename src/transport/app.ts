@@ -18,6 +18,7 @@ import { checkOrigin, handleMcp, mountName } from './mcp.js';
 import { subscribeToMany } from './multi-subscribe.js';
 import { acknowledge, forget } from './named-subscriber.js';
 import { readPage } from './page.js';
+import { subscribeToPrefix } from './prefix-subscribe.js';
 import { publish } from './publish.js';
 import { Query } from './query.js';
 import type { RequestView } from './request-view.js';
@@ -194,6 +195,12 @@ function readStreams(exchange: Exchange, req: HttpRequest): Promise<void> | void
     return access.guard(exchange, req, 'admin', '', listStreams);
   }
   const query = new Query(req.getQuery(), ['stream', 'cursor']);
+  const prefix = query.get('prefix');
+  if (prefix !== undefined) {
+    return access.guard(exchange, req, 'follow', prefix, (_exchange, _name, request) =>
+      subscribeToPrefix(exchange, request, prefix, query),
+    );
+  }
   return access.guardAll(exchange, req, 'subscribe', query.all('stream'), (request) =>
     subscribeToMany(exchange, request, query),
   );

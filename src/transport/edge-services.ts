@@ -8,6 +8,7 @@ import type { EdgeBroker } from '../broker/edge-broker.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import type { StreamLags } from '../broker/lag.js';
 import type { NamedSubscriber } from '../broker/named-subscribers.js';
+import type { Follow, Followed, HandBack, NotFollowed } from '../broker/prefix-cursors.js';
 import type { Readers } from '../broker/readers.js';
 import type { Placed, Publish } from '../broker/replicated-publish.js';
 import type { Config } from '../config/schema.js';
@@ -23,6 +24,7 @@ import type { ClientAddress } from './client-address.js';
 import type { Cors } from './cors.js';
 import type { Limits } from './limits.js';
 import type { McpReaders } from './mcp-readers.js';
+import type { PrefixFollowers } from './prefix-followers.js';
 import type { RefusalLog } from './refusal-log.js';
 import type { Sessions } from './sessions.js';
 
@@ -52,6 +54,10 @@ export interface Coordinator {
   /** What a named subscriber is known to have now; null: there is no such stream. */
   acknowledge(name: string, subscriber: string, cursor: Cursor): Promise<string | null>;
   forget(name: string, subscriber: string): Promise<boolean>;
+  /** The cursor of a subscription by prefix, and the streams that it is of. */
+  follow(follow: Omit<Follow, 'edge'>): Promise<Followed | NotFollowed>;
+  /** Gives the cursor back that `follow` gave. */
+  handBack(back: Omit<HandBack, 'edge'>): void;
   state(name: string): Promise<(StreamState & { readonly named: NamedSubscriber[] }) | null>;
   list(options: {
     prefix: string;
@@ -72,6 +78,7 @@ export interface EdgeServices {
   readonly counters: Counters;
   readonly access: Access;
   readonly sessions: Sessions;
+  readonly followers: PrefixFollowers;
   /** Null: no MCP servers. */
   readonly mcp: McpReaders | null;
   readonly limits: Limits;

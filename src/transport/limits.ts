@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { Principal } from '../auth/principal.js';
+import { identityOf, type Principal } from '../auth/principal.js';
 import type { Config } from '../config/schema.js';
 import { nextPressure } from '../core/pressure.js';
 import { lowestReadable } from '../core/resume.js';
@@ -139,8 +139,7 @@ export class Limits {
     if (principal.keyName === '') return address;
     let key = this.#keyOf.get(principal);
     if (key === undefined) {
-      // Tokens without a subject are told apart by their key only.
-      key = this.key(`publisher:${principal.id === '' ? principal.keyName : principal.id}`);
+      key = this.key(`publisher:${identityOf(principal)}`);
       this.#keyOf.set(principal, key);
     }
     return key;

@@ -1,6 +1,6 @@
 /**
- * One event stream over several streams (contract 4.10): a subscription to each, all with the same response. Their
- * cursors together are the connection's position, which stands in the id of every frame.
+ * One event stream over several streams (contract 4.10, 4.11): a subscription to each, all with the same response. Their
+ * cursors together are the connection's position, of which the id of every frame tells.
  *
  * What one of them writes and the socket does not take stalls all: at most one run waits for the peer (I7).
  */
@@ -9,18 +9,20 @@ import type { HttpResponse } from 'uWebSockets.js';
 import { assert } from '../assert.js';
 import { type Ending, endingFrame } from '../broker/ending.js';
 import type { Sink, Subscription } from '../broker/subscription.js';
-import { formatMultiCursor } from '../core/multi-cursor.js';
 import { eventFrame, HEARTBEAT, idFrame } from '../core/sse-frame.js';
 import { Counter } from '../ring/counters.js';
 import { withIds } from '../wire/multi-frame.js';
 import type { EdgeServices } from './edge-services.js';
+import type { MultiPositions } from './multi-positions.js';
+
+/** The index of who speaks for the connection itself, and writes signs of life where there may be no stream. */
+export const ITSELF = -1;
 
 export class MultiConnection {
   readonly #res: HttpResponse;
   readonly #edge: EdgeServices;
-  readonly #fingerprint: number;
-  /** Where the peer is in each stream, in the order of the request. */
-  readonly #seqs: number[];
+  readonly #positions: MultiPositions;
+  readonly #over: () => void;
   readonly #subscriptions: Subscription[] = [];
   #open = true;
   #taken = true;
@@ -28,16 +30,18 @@ export class MultiConnection {
   /** The position has outgrown an id, after some 34 thousand million events in each of 16 streams: it cannot be told. */
   #isLost = false;
 
+  /** @param over called once, when nothing is written any more. */
   constructor(
     res: HttpResponse,
     edge: EdgeServices,
-    position: { fingerprint: number; seqs: readonly number[] },
+    positions: MultiPositions,
+    over: () => void = () => undefined,
   ) {
     this.#res = res;
     this.#edge = edge;
+    this.#positions = positions;
+    this.#over = over;
     edge.counters.add(Counter.connectionsInUse, 1);
-    this.#fingerprint = position.fingerprint;
-    this.#seqs = [...position.seqs];
     res.onAborted(() => this.#closed());
     res.onWritable(() => {
       this.#taken = true;
@@ -53,6 +57,11 @@ export class MultiConnection {
   /** Whether the socket has taken all that was written. */
   get taken(): boolean {
     return this.#taken;
+  }
+
+  /** The open subscription to a stream of this name. */
+  subscriptionTo(name: string): Subscription | undefined {
+    return this.#subscriptions.find(({ stream }) => stream.name === name);
   }
 
   add(subscription: Subscription): void {
@@ -72,7 +81,7 @@ export class MultiConnection {
   /** One sign of life is enough for all. */
   beat(index: number, seq: number, isNews: boolean): boolean {
     if (isNews) return this.#write(idFrame(this.#moved(index, seq)), index);
-    return index === this.#firstIndex() ? this.#write(HEARTBEAT, index) : this.#taken;
+    return index === this.#beatingIndex() ? this.#write(HEARTBEAT, index) : this.#taken;
   }
 
   /** Frames before any event. */
@@ -87,9 +96,10 @@ export class MultiConnection {
       case 'closed':
       case 'deleted': {
         const data = JSON.stringify({ stream: name, cursor: ending.cursor });
-        this.#write(eventFrame(`stream_${ending.kind}`, data), index);
+        const id = this.#positions.ended(index, ending.kind);
+        this.#write(eventFrame(`stream_${ending.kind}`, data, id), index);
         if (subscription !== null) this.#subscriptions.splice(this.#subscriptions.indexOf(subscription), 1);
-        if (this.#subscriptions.length === 0) this.end();
+        if (this.#positions.isFixed && this.#subscriptions.length === 0) this.end();
         return;
       }
       case 'unavailable': {
@@ -97,6 +107,7 @@ export class MultiConnection {
         const head = Number(ending.head.slice(ending.head.indexOf('.') + 1));
         return this.end(refusedFrame(name, ending.refusal.problem(), this.#moved(index, head)));
       }
+      case 'replaced':
       case 'expired':
       case 'drained':
         return this.end(endingFrame(ending));
@@ -122,9 +133,7 @@ export class MultiConnection {
 
   /** The id of where the peer is when it has this. */
   #moved(index: number, seq: number): string {
-    assert(seq >= (this.#seqs[index] as number), 'I1: the seqs of a stream go up on a connection');
-    this.#seqs[index] = seq;
-    const id = formatMultiCursor(this.#fingerprint, this.#seqs);
+    const id = this.#positions.moved(index, seq);
     if (id !== null) this.#id = id;
     else this.#isLost = true;
     return this.#id;
@@ -144,9 +153,9 @@ export class MultiConnection {
     return this.#taken;
   }
 
-  #firstIndex(): number {
+  #beatingIndex(): number {
     const [first] = this.#subscriptions;
-    return first === undefined ? -1 : (first.sink as MultiSink).index;
+    return first === undefined || !this.#positions.isFixed ? ITSELF : (first.sink as MultiSink).index;
   }
 
   #closed(): void {
@@ -154,6 +163,7 @@ export class MultiConnection {
     this.#open = false;
     this.#edge.counters.add(Counter.connectionsInUse, -1);
     for (const subscription of this.#subscriptions.splice(0)) this.#edge.broker.unsubscribe(subscription);
+    this.#over();
   }
 }
 

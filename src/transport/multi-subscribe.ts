@@ -3,7 +3,7 @@
  */
 
 import type { EdgeStream } from '../broker/edge-stream.js';
-import { type EventTypes, type Rendering, typesKey } from '../broker/rendering.js';
+import type { EventTypes } from '../broker/rendering.js';
 import { formatCursor, parseCursor } from '../core/cursor.js';
 import {
   fingerprintOf,
@@ -16,25 +16,27 @@ import { primingFrame, retryFrame } from '../core/sse-frame.js';
 import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import type { StreamPositions } from '../ring/lifecycle.js';
-import { encodeMultiFrames } from '../wire/multi-frame.js';
 import type { EdgeServices } from './edge-services.js';
-import type { Exchange, Headers } from './exchange.js';
-import { MultiConnection, MultiSink, refusedFrame } from './multi-connection.js';
+import type { Exchange } from './exchange.js';
+import {
+  beginOne,
+  MULTI_HEADERS,
+  noteResumes,
+  type RefusedStream,
+  refusalOf,
+  refusedOf,
+  subscribeOne,
+} from './multi-begin.js';
+import { MultiConnection, refusedFrame } from './multi-connection.js';
+import { PositionsInId } from './multi-positions.js';
 import type { Query } from './query.js';
 import type { RequestView } from './request-view.js';
-import { beginAfter, isCursor, readStart, refused } from './resume-request.js';
+import { isCursor, readStart, refused } from './resume-request.js';
 import { retryAfterSeconds, retryMs } from './retry.js';
 import { readOnUnavailable, readTypes } from './subscribe.js';
 
 /** How often streams may be deleted under a subscriber before that is an error. */
 const TRIES_MAX = 3;
-
-const HEADERS: Headers = {
-  'Content-Type': 'text/event-stream',
-  'Cache-Control': 'no-store, no-transform',
-  'X-Accel-Buffering': 'no',
-  Connection: 'close',
-};
 
 interface MultiCursor {
   readonly fingerprint: number;
@@ -49,14 +51,6 @@ interface MultiSubscribe {
   readonly given: string;
   readonly types: EventTypes | null;
   readonly tellUnavailable: boolean;
-}
-
-/** Where one of the streams begins, or why it cannot. */
-interface Begun {
-  readonly stream: EdgeStream;
-  readonly at: StreamPositions;
-  readonly cursor: number;
-  readonly refusal: RequestError | null;
 }
 
 export async function subscribeToMany(exchange: Exchange, req: RequestView, query: Query): Promise<void> {
@@ -80,9 +74,6 @@ export async function subscribeToMany(exchange: Exchange, req: RequestView, quer
 
 function readRequest(edge: EdgeServices, lastEventId: string, query: Query): MultiSubscribe {
   const names = query.all('stream');
-  if (names.length === 0 && query.get('prefix') !== undefined) {
-    throw new RequestError('not_implemented', 'subscribing to a prefix is not part of this version');
-  }
   if (names.length < 1 || names.length > MULTI_STREAMS_MAX || new Set(names).size < names.length) {
     throw new RequestError('invalid_query', `stream: expected 1 to ${MULTI_STREAMS_MAX} different streams`);
   }
@@ -160,11 +151,20 @@ function enter(
   positions: readonly StreamPositions[],
 ): void {
   const { edge } = exchange;
-  const begun = begin(edge, request, streams, positions);
-  const refusals = begun.filter(({ refusal }) => refusal !== null);
+  const { start, given } = request;
+  const isSame = !isMultiCursor(start) || start.fingerprint === fingerprintOf(streams);
+  const begun = streams.map((stream, index) => {
+    const at = positions[index] as StreamPositions;
+    return beginOne(edge, stream, at, () => {
+      // Which of them is another does not stand in the cursor, so none is resumed.
+      if (!isSame) throw refused('epoch_changed', given, at, edge.counters);
+      return startOf(start, index, stream.epoch);
+    });
+  });
+  const refusals = refusedOf(begun);
   if (refusals.length > 0 && !request.tellUnavailable) {
-    exchange.stream = (refusals[0] as Begun).stream.name;
-    throw refusalOf(request, refusals);
+    exchange.stream = (refusals[0] as RefusedStream).name;
+    throw refusalOf(given, refusals);
   }
   const position = { fingerprint: fingerprintOf(streams), seqs: begun.map(({ cursor }) => cursor) };
   const heads = begun.map(({ at }) => at.committed);
@@ -176,62 +176,20 @@ function enter(
     return;
   }
   for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
-  noteResumes(exchange, request, begun);
-  exchange.answer(200, HEADERS, (res) => {
-    const connection = new MultiConnection(res, edge, position);
+  noteResumes(exchange, begun, refusals, typeof start === 'object' && start !== null);
+  exchange.answer(200, MULTI_HEADERS, (res) => {
+    const connection = new MultiConnection(res, edge, new PositionsInId(position));
     const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
+    const { principal, address } = exchange;
+    const all = { ...request, principal, address };
+    const subscriptions = begun.map(({ stream, cursor }, index) =>
+      subscribeOne(edge, connection, all, { stream, cursor, index }),
+    );
     // What is refused is told before any event, and with it where its stream goes on (I2).
-    const told = refusals.map(({ stream, refusal }) => {
-      return refusedFrame(stream.name, (refusal as RequestError).problem(), id);
-    });
-    const subscriptions = begun.map(({ stream, cursor }, index) => {
-      const sink = new MultiSink(connection, stream.name, index);
-      const rendering = multiRendering(stream.name, request.types);
-      const { tellUnavailable } = request;
-      const subscription = edge.broker.subscribe(stream, { sink, cursor, rendering, tellUnavailable });
-      sink.attach(subscription);
-      edge.sessions.opened(subscription, exchange);
-      return subscription;
-    });
+    const told = refusals.map(({ name, refusal }) => refusedFrame(name, refusal.problem(), id));
     connection.begin(retryFrame(retryMs(edge)) + primingFrame(id) + told.join(''));
     for (const subscription of subscriptions) {
       if (connection.isOpen) edge.broker.start(subscription, connection.taken);
-    }
-  });
-}
-
-/** Each of the streams is resumed for itself, or refused in-band. */
-function noteResumes(
-  { edge, principal }: Exchange,
-  { start }: MultiSubscribe,
-  begun: readonly Begun[],
-): void {
-  const isResume = typeof start === 'object' && start !== null;
-  for (const { stream, at, cursor, refusal } of begun) {
-    const about = { principal, stream: stream.name };
-    if (refusal !== null) edge.refusals.note(about, refusal);
-    else if (isResume) edge.activity.resumed(about, { epoch: stream.epoch, seq: cursor }, at);
-  }
-}
-
-/** Each stream by the rules of one; a stream that is refused would go on from its head. */
-function begin(
-  edge: EdgeServices,
-  { start, given }: MultiSubscribe,
-  streams: readonly EdgeStream[],
-  positions: readonly StreamPositions[],
-): Begun[] {
-  const isSame = !isMultiCursor(start) || start.fingerprint === fingerprintOf(streams);
-  return streams.map((stream, index) => {
-    const at = positions[index] as StreamPositions;
-    try {
-      // Which of them is another does not stand in the cursor, so none is resumed.
-      if (!isSame) throw refused('epoch_changed', given, at, edge.counters);
-      const cursor = beginAfter(startOf(start, index, stream.epoch), at, edge.counters);
-      return { stream, at, cursor, refusal: null };
-    } catch (refusal) {
-      if (!(refusal instanceof RequestError)) throw refusal;
-      return { stream, at, cursor: at.committed, refusal };
     }
   });
 }
@@ -243,22 +201,4 @@ function startOf(start: MultiSubscribe['start'], index: number, epoch: string): 
 
 function isMultiCursor(start: MultiSubscribe['start']): start is MultiCursor {
   return typeof start === 'object' && start !== null && 'fingerprint' in start;
-}
-
-/** One problem for all that are refused, each with its own JSON. */
-function refusalOf({ given }: MultiSubscribe, refusals: readonly Begun[]): RequestError {
-  const streams = refusals.map(({ stream, refusal }) => ({ stream: stream.name, ...refusal?.extra }));
-  return new RequestError('resume_unavailable', undefined, {
-    reason: refusals[0]?.refusal?.extra.reason,
-    cursor: given === '' ? refusals[0]?.refusal?.extra.cursor : given,
-    streams,
-  });
-}
-
-function multiRendering(name: string, types: EventTypes | null): Rendering {
-  return {
-    key: types === null ? 'multi' : `multi:${typesKey(types)}`,
-    filters: types !== null,
-    render: (frames, epoch) => encodeMultiFrames(frames, { name, epoch }, types),
-  };
 }

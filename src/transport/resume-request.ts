@@ -12,6 +12,7 @@ import type { StreamPositions } from '../ring/lifecycle.js';
 
 const REFUSED_COUNTER: Readonly<Record<ResumeReason, number>> = {
   ahead_of_head: Counter.unavailableAheadOfHead,
+  cursor_unknown: Counter.unavailableCursorUnknown,
   epoch_changed: Counter.unavailableEpochChanged,
   evicted: Counter.unavailableEvicted,
   malformed: Counter.unavailableMalformed,

@@ -185,9 +185,4 @@ describeOnEdges('8 errors', [], (broker) => {
     assert.equal((await connection.nextResponse()).status, 200);
     connection.destroy();
   });
-
-  it('8 what this version leaves out is 501 not_implemented, never half done', async () => {
-    const asked = { path: '/v1/streams?prefix=jobs-', headers: { Accept: SSE } };
-    assertProblem(await request(broker.port, asked), 501, 'not_implemented');
-  });
 });

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { formatCursor, parseCursor, parseCursorOrWord } from '#gapless/core/cursor.js';
+import { formatPrefixCursor, parsePrefixCursor } from '#gapless/core/prefix-cursor.js';
 import { parseStreamConfig, type StreamConfig } from '#gapless/core/retention.js';
-import { isStreamName } from '#gapless/core/stream-name.js';
+import { isNamePrefix, isStreamName } from '#gapless/core/stream-name.js';
 import { negotiate } from '#gapless/transport/accept.js';
 import { Query } from '#gapless/transport/query.js';
 import { ACCEPTS, QUERIES, STREAM_CONFIG } from './corpus.js';
@@ -12,6 +13,7 @@ import { mutate, mutateText, mutations } from './mutation.js';
 import { refusal } from './refusal.js';
 
 const CURSORS = ['abcdefghij.0', 'abcdefgh.1', 'abcdefghij234567.9007199254740991', 'earliest', 'latest'];
+const PREFIX_CURSORS = ['pabcdefghij0123456789.0', 'p00000000000000000000.9007199254740991'];
 const READABLE = ['application/json', 'application/x-ndjson', 'application/msgpack', 'text/event-stream'];
 const defaults: StreamConfig = {
   retention: { events: 0, bytes: 1 << 20, ageMs: 0 },
@@ -32,6 +34,23 @@ describe('what stands in the head of a request, changed anywhere', () => {
       if (cursor !== null) assert.equal(formatCursor(cursor.epoch, cursor.seq), text);
       const isWord = text === 'earliest' || text === 'latest';
       assert.deepEqual(parseCursorOrWord(text), isWord ? text : cursor);
+    }));
+
+  it('4.11 an id of a subscription by prefix is read as it is written, or not at all', (context) =>
+    fuzz(context, changed(PREFIX_CURSORS), (text) => {
+      const [, token, digits = ''] = /^p([a-z0-9]{20})\.(\d+)$/.exec(text) ?? [];
+      const isExact = /^(0|[1-9]\d*)$/.test(digits) && BigInt(digits) < 2n ** 53n;
+      const cursor = parsePrefixCursor(text);
+      assert.deepEqual(cursor, token !== undefined && isExact ? { token, count: Number(digits) } : null);
+      if (cursor === null) return;
+      assert.equal(formatPrefixCursor(cursor), text);
+      assert.equal(parseCursor(text), null, 'nothing is both');
+    }));
+
+  it('4.11 a prefix is what a name can begin with', (context) =>
+    fuzz(context, changed(['', 'a', '.', 'demo.stream~1:x_y-', 'n'.repeat(200)]), (prefix) => {
+      assert.equal(isNamePrefix(prefix), /^[A-Za-z0-9._~:-]{0,200}$/.test(prefix));
+      if (isStreamName(prefix)) assert.ok(isNamePrefix(prefix));
     }));
 
   it('2.4 a name is of the characters that need no encoding', (context) =>

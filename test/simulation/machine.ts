@@ -1,6 +1,7 @@
 import { ActivityFeed } from '#gapless/broker/activity-feed.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
+import { PrefixCursors } from '#gapless/broker/prefix-cursors.js';
 import { type Config, SETTINGS } from '#gapless/config/schema.js';
 import type { Logger } from '#gapless/log.js';
 import { holdFrom } from '#gapless/ring/lifecycle.js';
@@ -128,6 +129,16 @@ export class Machine {
     const coordinator = new Coordinator({
       directory,
       named,
+      prefixCursors: new PrefixCursors({
+        streams: () => [],
+        cursorsMax: 1,
+        streamsMax: 1,
+        keepMs: 0,
+        tellMade: () => undefined,
+        release: () => undefined,
+        now: Date.now,
+        randomBytes: (count) => prng.bytes(count),
+      }),
       journal: log?.line ?? NO_JOURNAL,
       metrics: {
         render: async () => ({ contentType: '', text: '' }),

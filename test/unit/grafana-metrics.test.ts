@@ -16,6 +16,7 @@ import {
   SUBSCRIBER_LAG,
   WORD_METRICS,
 } from '#gapless/metrics/names.js';
+import { PREFIX_METRICS } from '#gapless/metrics/prefix-metrics.js';
 
 interface Panel {
   readonly id: number;
@@ -36,7 +37,16 @@ const ALERTS = read('grafana/alerts.yml');
 /** The broker's metrics, by all the names that a query can know them under. */
 const OURS: ReadonlySet<string> = new Set(
   [
-    ...[...WORD_METRICS, ...LOG_METRICS, ...MCP_METRICS, MCP_FAILURES, LOOP_DELAY, LOG_FAULT, LOG_DISK_FREE],
+    ...[
+      ...WORD_METRICS,
+      ...LOG_METRICS,
+      ...MCP_METRICS,
+      ...PREFIX_METRICS,
+      MCP_FAILURES,
+      LOOP_DELAY,
+      LOG_FAULT,
+      LOG_DISK_FREE,
+    ],
     ...[COMPUTED, STREAM_METRICS, REPLAY_METRICS].flatMap((metrics) => Object.values(metrics)),
   ]
     .map(({ name }) => name)

@@ -64,6 +64,8 @@ function refused(happening: Happening): string {
       return happening.epoch === null
         ? 'there is no such stream'
         : 'its cursor is of an earlier stream of this name';
+    case 'cursor_unknown':
+      return 'the server does not keep its cursor, or not any more';
     case 'ahead_of_head':
       return `it asked after event ${count(seqOf(happening.cursor))}, and the newest is ${count(head ?? 0)}`;
     case 'malformed':
