@@ -25,7 +25,12 @@ export class GaplessError extends Error {
   }
 }
 
-export type UnavailableReason = 'evicted' | 'epoch_changed' | 'ahead_of_head' | 'malformed';
+export type UnavailableReason =
+  | 'evicted'
+  | 'epoch_changed'
+  | 'ahead_of_head'
+  | 'cursor_unknown'
+  | 'malformed';
 
 /**
  * Events after the cursor are gone, or were never there: the stream cannot go on from here (contract 4.4). No event was
@@ -74,6 +79,7 @@ const EXPLAINED: Readonly<Record<UnavailableReason, string>> = {
   evicted: 'the next event is not kept any more',
   epoch_changed: 'the stream is not the one that the cursor is of',
   ahead_of_head: 'there is no such event yet',
+  cursor_unknown: 'the server does not keep it, or not any more',
   malformed: 'it is not a cursor',
 };
 

@@ -7,6 +7,7 @@ import { errorOf } from './client-error.js';
 import { type Body, Connection, type ConnectionOptions, streamPath } from './connection.js';
 import { text } from './event-data.js';
 import { MultiSubscription, type SubscribeManyOptions } from './multi-subscription.js';
+import { PrefixSubscription, type SubscribePrefixOptions } from './prefix-subscription.js';
 import { type EventData, type NewEvent, type Published, type PublishOptions, send } from './publish.js';
 import { Publisher, type PublisherOptions } from './publisher.js';
 import { randomId } from './random-id.js';
@@ -18,12 +19,9 @@ export { GaplessError, ResumeUnavailableError, StreamDeletedError } from './clie
 export type { ConnectionOptions, Token } from './connection.js';
 export { bytes, type Decode, json, type RawEvent, type StreamEvent, text } from './event-data.js';
 export type { FollowOptions, SubscriptionStatus } from './following.js';
-export type {
-  EventOfMany,
-  MultiSubscription,
-  RawEventOfMany,
-  SubscribeManyOptions,
-} from './multi-subscription.js';
+export type { EventOfMany, FollowManyOptions, RawEventOfMany } from './following-many.js';
+export type { MultiSubscription, SubscribeManyOptions } from './multi-subscription.js';
+export type { PrefixSubscription, SubscribePrefixOptions } from './prefix-subscription.js';
 export type { EventData, NewEvent, Published, PublishOptions } from './publish.js';
 export type { Publisher, PublisherOptions } from './publisher.js';
 export { aiSdkResume, recordSse, resumeAfter } from './sse-responses.js';
@@ -95,6 +93,19 @@ export class GaplessClient {
     options: Partial<SubscribeManyOptions<unknown>> = {},
   ): MultiSubscription<unknown> {
     return new MultiSubscription(this.#connection, names, { decode: text, ...options });
+  }
+
+  /** Follows all streams whose names begin so, also those made later, over one connection: see {@link PrefixSubscription}. */
+  subscribePrefix(
+    prefix: string,
+    options?: Omit<SubscribePrefixOptions<string>, 'decode'>,
+  ): PrefixSubscription<string>;
+  subscribePrefix<T>(prefix: string, options: SubscribePrefixOptions<T>): PrefixSubscription<T>;
+  subscribePrefix(
+    prefix: string,
+    options: Partial<SubscribePrefixOptions<unknown>> = {},
+  ): PrefixSubscription<unknown> {
+    return new PrefixSubscription(this.#connection, prefix, { decode: text, ...options });
   }
 
   /** Makes a stream, or finds it as it is asked for (contract 2.1). @throws {GaplessError} `config_conflict` */

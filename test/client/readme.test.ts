@@ -36,9 +36,14 @@ describe('the programs of the README', () => {
     assert.deepEqual(lines, ['jobs-1 done', 'jobs-2 done', 'true']);
   });
 
-  it('follow the tokens of a model', async () => {
-    assert.equal((await run(PROGRAMS[2] ?? '')).join(''), 'No token is lost.');
+  it('follow all streams whose names begin alike', async () => {
+    const lines = await run(PROGRAMS[2] ?? '');
+    assert.deepEqual(lines, ['rooms-1 hello', 'rooms-2 made just now', 'true']);
   });
 
-  it('are all of them tested here', () => assert.equal(PROGRAMS.length, 3));
+  it('follow the tokens of a model', async () => {
+    assert.equal((await run(PROGRAMS[3] ?? '')).join(''), 'No token is lost.');
+  });
+
+  it('are all of them tested here', () => assert.equal(PROGRAMS.length, 4));
 });

@@ -25,6 +25,8 @@ it('the type of an event is that of what decodes it', () => {
   const lengths = client.subscribe('s', { decode: ({ data }) => data.length });
   const many = client.subscribeMany(['a', 'b']);
   const orderedMany = client.subscribeMany(['a', 'b'], { decode: json<Order>, cursor: { a: 'earliest' } });
+  const alike = client.subscribePrefix('a', { onDeleted: (stream) => stream.length });
+  const orderedAlike = client.subscribePrefix('a', { decode: json<Order>, cursor: 'earliest' });
   const named = client.subscribeMany(['a'], { decode: ({ stream }) => ({ stream }) });
   const same: [
     Same<EventOf<typeof texts>, StreamEvent<string>>,
@@ -33,9 +35,11 @@ it('the type of an event is that of what decodes it', () => {
     Same<EventOf<typeof lengths>, StreamEvent<number>>,
     Same<EventOf<typeof many>, EventOfMany<string>>,
     Same<EventOf<typeof orderedMany>, EventOfMany<Order>>,
+    Same<EventOf<typeof alike>, EventOfMany<string>>,
+    Same<EventOf<typeof orderedAlike>, EventOfMany<Order>>,
     Same<EventOf<typeof named>, EventOfMany<{ stream: string }>>,
     Same<Awaited<ReturnType<typeof client.state>>, StreamState | null>,
-  ] = [true, true, true, true, true, true, true, true];
+  ] = [true, true, true, true, true, true, true, true, true, true];
   assert.ok(same.every(Boolean));
   // @ts-expect-error: undefined is no data
   client.publish('..', undefined).catch(() => undefined);
@@ -43,6 +47,8 @@ it('the type of an event is that of what decodes it', () => {
   client.subscribe('s', { cursors: 'earliest' });
   // @ts-expect-error: several streams are a list of names
   assert.throws(() => client.subscribeMany('s'), TypeError);
+  // @ts-expect-error: of all the streams there is one cursor
+  client.subscribePrefix('s', { cursor: { s: 'earliest' } });
   // @ts-expect-error: a cursor is text
   client.subscribeMany(['s'], { cursor: { s: 1 } });
 });
