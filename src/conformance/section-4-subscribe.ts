@@ -2,6 +2,7 @@ import { type Check, range, type Section } from './check.js';
 import { expect, expectEqual, expectProblem, expectStatus } from './expect.js';
 import { filledStream } from './filled-stream.js';
 import { namedChecks } from './section-4-named.js';
+import { prefixChecks } from './section-4-prefix.js';
 import { promiseChecks } from './section-4-promise.js';
 import { refusalChecks } from './section-4-refusals.js';
 import { severalChecks } from './section-4-several.js';
@@ -269,6 +270,7 @@ export const subscribe: Section = {
     ...namedChecks,
     ...filters,
     ...severalChecks,
+    ...prefixChecks,
     ...promiseChecks,
   ],
 };

@@ -45,7 +45,11 @@ export class Target {
   /** A name that no stream has. */
   freshName(word = 'stream'): string {
     expect(this.#names.size < NAMES_MAX, 'the suite makes too many streams');
-    const name = `${this.prefix}${this.#names.size + 1}-${word}`;
+    return this.named(`${this.prefix}${this.#names.size + 1}-${word}`);
+  }
+
+  /** A name that a check has made from a fresh one. */
+  named(name: string): string {
     this.#names.add(name);
     return name;
   }

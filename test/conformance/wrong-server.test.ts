@@ -163,6 +163,16 @@ const FAULTS: [name: string, sections: string[], fault: Fault][] = [
     ['4.10'],
     { event: (frame, index) => (index === 1 ? [] : [frame]) },
   ],
+  [
+    'goes on by prefix from the id before',
+    ['4.11'],
+    {
+      request: ({ headers }) => {
+        const [, token, count] = /^(p[a-z0-9]{20}\.)(\d+)$/.exec(String(headers['last-event-id'])) ?? [];
+        if (token !== undefined) headers['last-event-id'] = `${token}${Number(count) - 1}`;
+      },
+    },
+  ],
   ['skips an event on a WebSocket', ['5.2'], { socket: (text) => text.replace(/(\.)4(","type")/, '$15$2') }],
   ['gives WebSockets another reason', ['5.3'], { socket: (text) => text.replace('"evicted"', '"expired"') }],
   ['pings with another cursor', ['5.4'], { socket: (text) => text.replace(/^(\x89.[a-z0-9]+\.)3$/s, '$12') }],
