@@ -89,33 +89,37 @@ describe('EventSource of a browser, from a page of another origin', {
     await page.close();
   });
 
-  it('follows several streams over one connection, and resumes all of them by its one id, without a preflight', async () => {
-    const streams = range(1, 5).map((index) => freshStream(`several-${index}`));
-    for (const stream of streams) await publish(stage.broker.port, stream, `${stream} 1`);
-    stage.proxy.cutAfterBytes(2_500);
-    const before = stage.proxy.requestHeads.length;
-    const page = await followPath(
-      `/v1/streams?cursor=earliest&${streams.map((name) => `stream=${name}`).join('&')}`,
-    );
-    for (const seq of range(2, 20)) {
-      for (const stream of streams) await publish(stage.broker.port, stream, `${stream} ${seq}`);
-    }
-    await until(page, 'seen.events.length >= 70 && seen.opens >= 3');
-    stage.proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
-    stage.proxy.cutAll();
-    const { events } = await until(page, 'seen.events.length >= 100');
-    const seen = events.map(({ data }) => JSON.parse(data) as { stream: string; data: string });
-    for (const stream of streams) {
-      const data = seen.filter((event) => event.stream === stream).map((event) => event.data);
-      assert.deepEqual(
-        data,
-        range(1, 20).map((seq) => `${stream} ${seq}`),
-      );
-    }
-    const heads = stage.proxy.requestHeads.slice(before);
-    assert.ok(heads.length >= 4 && heads.every((head) => head.startsWith('GET ')), 'no OPTIONS');
-    await page.close();
-  });
+  for (const [what, queryOf] of [
+    ['several streams', (streams) => streams.map((name) => `stream=${name}`).join('&')],
+    ['all streams of a prefix', ([first = '']) => `prefix=${first.slice(0, -1)}`],
+  ] satisfies [string, (streams: readonly string[]) => string][]) {
+    it(`follows ${what} over one connection, and resumes all of them by its one id, without a preflight`, async () => {
+      const prefix = freshStream('several');
+      const streams = range(1, 5).map((index) => `${prefix}-${index}`);
+      for (const stream of streams) await publish(stage.broker.port, stream, `${stream} 1`);
+      stage.proxy.cutAfterBytes(2_500);
+      const before = stage.proxy.requestHeads.length;
+      const page = await followPath(`/v1/streams?cursor=earliest&${queryOf(streams)}`);
+      for (const seq of range(2, 20)) {
+        for (const stream of streams) await publish(stage.broker.port, stream, `${stream} ${seq}`);
+      }
+      await until(page, 'seen.events.length >= 70 && seen.opens >= 3');
+      stage.proxy.cutAfterBytes(Number.POSITIVE_INFINITY);
+      stage.proxy.cutAll();
+      const { events } = await until(page, 'seen.events.length >= 100');
+      const seen = events.map(({ data }) => JSON.parse(data) as { stream: string; data: string });
+      for (const stream of streams) {
+        const data = seen.filter((event) => event.stream === stream).map((event) => event.data);
+        assert.deepEqual(
+          data,
+          range(1, 20).map((seq) => `${stream} ${seq}`),
+        );
+      }
+      const heads = stage.proxy.requestHeads.slice(before);
+      assert.ok(heads.length >= 4 && heads.every((head) => head.startsWith('GET ')), 'no OPTIONS');
+      await page.close();
+    });
+  }
 
   it('a live subscriber that was cut before its first event misses nothing: the priming frame gave it an id', async () => {
     const stream = freshStream('primed');
