@@ -61,7 +61,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     const heard: boolean[] = [];
     const log = await JetStreamLog.connect({
       ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
-      ...{ stream: 'sizes', replicas: 1, refused: assert.fail, ended: assert.fail },
+      ...{ stream: 'sizes', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
       connected: (isConnected) => heard.push(isConnected),
     });
     const bytesMax = log.bodyBytesMax;
