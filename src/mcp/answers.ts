@@ -2,7 +2,7 @@
 
 import { BAD_REQUEST, errorText } from './json-rpc.js';
 import type { WholeAnswer } from './messages.js';
-import { type Reply, UpstreamError } from './upstream.js';
+import { type Reply, UpstreamError } from './upstream/upstream.js';
 
 export const PARSE_ERROR = -32700;
 

@@ -5,7 +5,7 @@
  *        0  8*n f64[] counts  plain, single writer: the thread of the front; by FrontCount
  */
 
-import type { UpstreamReason } from './upstream.js';
+import type { UpstreamReason } from './upstream/upstream.js';
 
 /** Index of each count. Gauges are marked. */
 export const FrontCount = {

@@ -7,24 +7,24 @@
 
 import { isUtf8 } from 'node:buffer';
 import { RequestError } from '../errors.js';
-import { hasMessageAfter } from './answered-streams.js';
 import { JSON_ANSWER, NOTHING_MORE, PARSE_ERROR, refusal, TAKEN_OVER, whole } from './answers.js';
-import { DurableCalls } from './durable-calls.js';
 import { FrontCount } from './front-counts.js';
 import { BAD_REQUEST, LIMIT_REACHED, type RpcMessage, readMessages } from './json-rpc.js';
-import { BEGIN_MS, type MessageStream } from './message-stream.js';
 import type { ClientRequest, Left, ServerUse, Verdict } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
-import { beginAtServer, passOn } from './relay.js';
 import { isStatelessRevision } from './revision.js';
 import { ServerUses } from './server-use.js';
-import { Session } from './session.js';
-import type { SessionRecord } from './session-record.js';
-import { Sessions, type SessionsOptions } from './sessions.js';
-import { SseTransport, type SseTransportOptions } from './sse-transport.js';
-import { StatelessCalls, type StatelessCallsOptions } from './stateless-calls.js';
-import { OWN_STREAM } from './stream-keys.js';
-import { follow, lostStream, wholeStream } from './stream-verdicts.js';
+import { hasMessageAfter } from './session/answered-streams.js';
+import { beginAtServer, passOn } from './session/relay.js';
+import { Session } from './session/session.js';
+import type { SessionRecord } from './session/session-record.js';
+import { Sessions, type SessionsOptions } from './session/sessions.js';
+import { SseTransport, type SseTransportOptions } from './sse/sse-transport.js';
+import { DurableCalls } from './stateless/durable-calls.js';
+import { StatelessCalls, type StatelessCallsOptions } from './stateless/stateless-calls.js';
+import { BEGIN_MS, type MessageStream } from './stream/message-stream.js';
+import { OWN_STREAM } from './stream/stream-keys.js';
+import { follow, lostStream, wholeStream } from './stream/stream-verdicts.js';
 
 /** Ids of the calls in one body, as JSON: they are part of every id of an event. */
 const CALL_IDS_LENGTH_MAX = 1000;

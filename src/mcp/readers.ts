@@ -4,8 +4,8 @@
  */
 
 import { FrontCount, type FrontCounts } from './front-counts.js';
-import type { MessageStream, ReaderName } from './message-stream.js';
 import type { ClientRequest } from './messages.js';
+import type { MessageStream, ReaderName } from './stream/message-stream.js';
 
 export interface ReadersOptions {
   /** Takes a reader off its stream; `left` follows, in any case. */

@@ -2,7 +2,7 @@
 
 import { FrontCount, type FrontCounts } from './front-counts.js';
 import type { ServerUse } from './messages.js';
-import type { Session } from './session.js';
+import type { Session } from './session/session.js';
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 

@@ -10,9 +10,9 @@ import type { HandBack, PrefixCursors } from '../broker/prefix-cursors.js';
 import { RequestError } from '../errors.js';
 import type { Metrics } from '../metrics/metrics.js';
 import type { Answer, Question, Questions, Topic } from './messages.js';
-import type { Replication } from './replication.js';
+import type { Replication } from './replica/replication.js';
+import type { SubscriberWriter } from './replica/subscriber-writer.js';
 import { type AskEdges, listStreams, readStream } from './stream-reports.js';
-import type { SubscriberWriter } from './subscriber-writer.js';
 
 type Answers = {
   [T in Topic]: (ask: Questions[T]['ask']) => Questions[T]['answer'] | Promise<Questions[T]['answer']>;

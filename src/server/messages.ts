@@ -15,10 +15,10 @@ import type { Config } from '../config/schema.js';
 import type { Cursor } from '../core/cursor.js';
 import type { Start } from '../core/resume.js';
 import type { ErrorCode } from '../errors.js';
-import type { LeftStream } from '../mcp/mcp-streams.js';
+import type { LeftStream } from '../mcp/stream/mcp-streams.js';
 import type { RingsBuffers, StreamHandle } from '../ring/rings.js';
 import type { ListedStream, ReadStream } from '../transport/edge-services.js';
-import type { Reports, ReportTopic } from './edge-report.js';
+import type { Reports, ReportTopic } from './edge/edge-report.js';
 import type { ClockOrigin } from './steady-clock.js';
 
 /** What an edge thread is started with. */

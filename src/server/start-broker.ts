@@ -20,13 +20,13 @@ import { checkCertificate } from './certificate.js';
 import { Coordinator } from './coordinator.js';
 import { createBuffers } from './create-buffers.js';
 import { createDirectory } from './create-directory.js';
-import type { Durability, DurabilityOptions } from './durability.js';
-import { EdgeThread } from './edge-thread.js';
+import { EdgeThread } from './edge/edge-thread.js';
 import { KeySource } from './key-source.js';
+import type { Durability, DurabilityOptions } from './log/durability.js';
 import type { LogBacking } from './log-backing.js';
-import { McpThread } from './mcp-thread.js';
+import { McpThread } from './mcp/mcp-thread.js';
 import { claimPort, listenOnFreePort } from './port-claim.js';
-import type { ReplicatedBroker, ReplicatedOptions } from './replicated-broker.js';
+import type { ReplicatedBroker, ReplicatedOptions } from './replica/replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
 import type { AskEdges } from './stream-reports.js';
 import { tallyDrain } from './tally-drain.js';
@@ -210,11 +210,11 @@ async function listen(edges: readonly EdgeThread[], port: number): Promise<void>
 
 /** What keeps a log is loaded where there is one: its libraries are a good part of what a start costs. */
 async function openDurability(directory: string, options: DurabilityOptions): Promise<Durability> {
-  const { Durability } = await import('./durability.js');
+  const { Durability } = await import('./log/durability.js');
   return Durability.open(directory, options);
 }
 
 async function openReplicated(options: ReplicatedOptions): Promise<ReplicatedBroker> {
-  const { ReplicatedBroker } = await import('./replicated-broker.js');
+  const { ReplicatedBroker } = await import('./replica/replicated-broker.js');
   return ReplicatedBroker.open(options);
 }

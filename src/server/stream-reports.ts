@@ -7,7 +7,7 @@ import { largestLags } from '../broker/lag.js';
 import type { NamedSubscribers } from '../broker/named-subscribers.js';
 import { mergeReaders } from '../broker/readers.js';
 import type { ListedStream, ReadStream } from '../transport/edge-services.js';
-import type { Reports, ReportTopic } from './edge-report.js';
+import type { Reports, ReportTopic } from './edge/edge-report.js';
 import type { Questions } from './messages.js';
 
 /** Asks all edges; null for one that is too busy to say. */

@@ -6,7 +6,6 @@
 import { assert } from '../assert.js';
 import { lowestHeld } from '../core/acknowledge.js';
 import { type Cursor, parseCursor } from '../core/cursor.js';
-import { collectRun } from './collect-run.js';
 import {
   type EventLog,
   type EventLogReader,
@@ -19,9 +18,10 @@ import {
   type ProducerLog,
   type ReadRange,
 } from './event-log.js';
+import { collectRun } from './lmdb/collect-run.js';
+import type { BlockStart } from './lmdb/store-keys.js';
 import { MemoryProducers } from './memory-producers.js';
 import { floorBelowHeld, isFullOfHeld } from './retention-floor.js';
-import type { BlockStart } from './store-keys.js';
 
 interface StoredRun extends LogRun, BlockStart {
   readonly writtenAtMs: number;

@@ -12,8 +12,8 @@
  * Positions are those of the log as a whole: numbers from 1 that go up and are never given twice.
  */
 
-import type { LogEntry } from './log-entry.js';
-import type { SubscriberEntry } from './subscriber-entry.js';
+import type { LogEntry } from './jetstream/log-entry.js';
+import type { SubscriberEntry } from './jetstream/subscriber-entry.js';
 
 /** An entry where it lies. */
 export interface StoredEntry {

@@ -1,5 +1,5 @@
 import { mustGo, type Retention, type StreamConfig } from '../core/retention.js';
-import type { BlockStart } from './store-keys.js';
+import type { BlockStart } from './lmdb/store-keys.js';
 
 /** What a stream keeps, as far as it is committed. */
 export interface Kept {

@@ -8,22 +8,19 @@ import { isStreamName } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import { readMount } from '../mcp/mount.js';
 import type { PageFormat } from '../wire/page.js';
-import { negotiate } from './accept.js';
-import type { Handler } from './access.js';
-import { admit, countConnection } from './admission.js';
-import { showConsole } from './console.js';
+import type { Handler } from './admission/access.js';
+import { admit, countConnection } from './admission/admission.js';
+import { showConsole } from './console/console.js';
+import { showActivity } from './console/show-activity.js';
+import { showMcp } from './console/show-mcp.js';
+import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './console/watch-page.js';
 import type { EdgeServices } from './edge-services.js';
-import { Exchange } from './exchange.js';
-import { checkOrigin, handleMcp, mountName } from './mcp.js';
-import { subscribeToMany } from './multi-subscribe.js';
-import { acknowledge, forget } from './named-subscriber.js';
-import { readPage } from './page.js';
-import { subscribeToPrefix } from './prefix-subscribe.js';
-import { publish } from './publish.js';
-import { Query } from './query.js';
-import type { RequestView } from './request-view.js';
-import { showActivity } from './show-activity.js';
-import { showMcp } from './show-mcp.js';
+import { negotiate } from './http/accept.js';
+import { Exchange } from './http/exchange.js';
+import { Query } from './http/query.js';
+import type { RequestView } from './http/request-view.js';
+import { checkOrigin, handleMcp, mountName } from './mcp/mcp.js';
+import { publish } from './publish/publish.js';
 import {
   closeStream,
   createStream,
@@ -33,9 +30,12 @@ import {
   showReaders,
   showState,
 } from './stream-admin.js';
-import { subscribe } from './subscribe.js';
-import { WATCH_PAGE, WATCH_PAGE_HEADERS } from './watch-page.js';
-import { addWebSocket, badHandshake } from './websocket.js';
+import { subscribeToMany } from './subscribe/multi-subscribe.js';
+import { acknowledge, forget } from './subscribe/named-subscriber.js';
+import { readPage } from './subscribe/page.js';
+import { subscribeToPrefix } from './subscribe/prefix-subscribe.js';
+import { subscribe } from './subscribe/subscribe.js';
+import { addWebSocket, badHandshake } from './websocket/websocket.js';
 
 const EVENT_STREAM = 'text/event-stream';
 const FORMATS: Readonly<Record<string, PageFormat>> = {

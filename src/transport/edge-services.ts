@@ -18,15 +18,15 @@ import type { Start } from '../core/resume.js';
 import type { FrameBatch } from '../core/sse-frame.js';
 import type { Logger } from '../log.js';
 import type { Counters } from '../ring/counters.js';
-import type { Access } from './access.js';
-import type { Activity } from './activity.js';
-import type { ClientAddress } from './client-address.js';
-import type { Cors } from './cors.js';
-import type { Limits } from './limits.js';
-import type { McpReaders } from './mcp-readers.js';
-import type { PrefixFollowers } from './prefix-followers.js';
-import type { RefusalLog } from './refusal-log.js';
-import type { Sessions } from './sessions.js';
+import type { Access } from './admission/access.js';
+import type { ClientAddress } from './admission/client-address.js';
+import type { Cors } from './admission/cors.js';
+import type { Limits } from './admission/limits.js';
+import type { RefusalLog } from './admission/refusal-log.js';
+import type { Sessions } from './admission/sessions.js';
+import type { Activity } from './console/activity.js';
+import type { McpReaders } from './mcp/mcp-readers.js';
+import type { PrefixFollowers } from './subscribe/prefix-followers.js';
 
 /** A stream in a list; with how far its readers are behind, where that was asked for. */
 export interface ListedStream extends StreamState {

@@ -6,11 +6,11 @@ import type { StreamState } from '../broker/directory.js';
 import type { StreamRef } from '../broker/edge-stream.js';
 import { formatCursor } from '../core/cursor.js';
 import { RequestError } from '../errors.js';
-import type { Exchange } from './exchange.js';
-import { readJson } from './json-body.js';
-import { Query } from './query.js';
-import type { RequestView } from './request-view.js';
-import { positionHeaders } from './subscribe.js';
+import type { Exchange } from './http/exchange.js';
+import { readJson } from './http/json-body.js';
+import { Query } from './http/query.js';
+import type { RequestView } from './http/request-view.js';
+import { positionHeaders } from './subscribe/subscribe.js';
 
 const LIST_LIMIT_ABSENT = 100;
 const LIST_LIMIT_MAX = 1000;

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LogCorruption, type LoggedStream } from '#gapless/storage/event-log.js';
-import { STORE_FILE } from '#gapless/storage/store-file.js';
+import { STORE_FILE } from '#gapless/storage/lmdb/store-file.js';
 import { Prng } from '../support/prng.js';
 import {
   after,

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LogCorruption } from '#gapless/storage/event-log.js';
-import { readMeta } from '#gapless/storage/lmdb-format.js';
-import { checkStore } from '#gapless/storage/store-check.js';
-import { STORE_FILE } from '#gapless/storage/store-file.js';
+import { readMeta } from '#gapless/storage/lmdb/lmdb-format.js';
+import { checkStore } from '#gapless/storage/lmdb/store-check.js';
+import { STORE_FILE } from '#gapless/storage/lmdb/store-file.js';
 import { withDeadline } from '../support/deadline.js';
 import { Prng, seededPrng } from '../support/prng.js';
 import {

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { openLmdbLog } from '#gapless/storage/open-lmdb-log.js';
+import { openLmdbLog } from '#gapless/storage/lmdb/open-lmdb-log.js';
 import { Prng } from '../support/prng.js';
 import { configOf, EPOCH, runOf, sizeOfSeq } from '../unit/storage-stage.js';
 

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
+import { LmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
 import { withDeadline } from '../support/deadline.js';
 import { Prng } from '../support/prng.js';
 import { after, frameOf, lmdbStage, makeDirectory, settleDeletes, sizeOfSeq } from '../unit/storage-stage.js';

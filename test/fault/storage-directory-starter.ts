@@ -1,4 +1,4 @@
-import { DataDirectoryError, openDataDirectory } from '#gapless/storage/data-directory.js';
+import { DataDirectoryError, openDataDirectory } from '#gapless/storage/directory/data-directory.js';
 
 /** Starts when it is told to, says what came of it, and stays until its input ends. `user` is who it is from then on. */
 

@@ -16,7 +16,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { openDataDirectory } from '#gapless/storage/data-directory.js';
+import { openDataDirectory } from '#gapless/storage/directory/data-directory.js';
 import { withDeadline } from '../support/deadline.js';
 import { makeDirectory } from '../unit/storage-stage.js';
 

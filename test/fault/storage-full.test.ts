@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
 import { LogError } from '#gapless/storage/event-log.js';
-import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
+import { LmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
 import { mountSmallDisk, NO_SMALL_DISK, unmountDisk } from '../support/small-disk.js';
 import { configOf, EPOCH, type LogStage, lmdbStage, readAll, runOf, sizesOf } from '../unit/storage-stage.js';
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { openLmdbReader } from '#gapless/storage/lmdb-reader.js';
+import { openLmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
 import { Prng } from '../support/prng.js';
 import { after, frameOf, sizeOfSeq } from '../unit/storage-stage.js';
 

@@ -5,8 +5,8 @@ import { formatCursor, parseCursor, parseCursorOrWord } from '#gapless/core/curs
 import { formatPrefixCursor, parsePrefixCursor } from '#gapless/core/prefix-cursor.js';
 import { parseStreamConfig, type StreamConfig } from '#gapless/core/retention.js';
 import { isNamePrefix, isStreamName } from '#gapless/core/stream-name.js';
-import { negotiate } from '#gapless/transport/accept.js';
-import { Query } from '#gapless/transport/query.js';
+import { negotiate } from '#gapless/transport/http/accept.js';
+import { Query } from '#gapless/transport/http/query.js';
 import { ACCEPTS, QUERIES, STREAM_CONFIG } from './corpus.js';
 import { fuzz } from './fuzz.js';
 import { mutate, mutateText, mutations } from './mutation.js';

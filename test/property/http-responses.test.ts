@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { HttpResponseParser, ResponseError } from '#gapless/mcp/http-response-parser.js';
+import { HttpResponseParser, ResponseError } from '#gapless/mcp/upstream/http-response-parser.js';
 
 interface Response {
   status: number;

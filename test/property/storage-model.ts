@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
+import { LmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
 import {
   after,
   configOf,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { JetStreamLog } from '#gapless/storage/jetstream-log.js';
+import { JetStreamLog } from '#gapless/storage/jetstream/jetstream-log.js';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import {

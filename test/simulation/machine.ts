@@ -8,19 +8,19 @@ import { holdFrom } from '#gapless/ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { Rings } from '#gapless/ring/rings.js';
 import { Wakes } from '#gapless/ring/wake-queue.js';
-import { CommitLoop } from '#gapless/server/commit-loop.js';
 import { Coordinator, type CoordinatorParts } from '#gapless/server/coordinator.js';
 import { createBuffers, type SharedBuffers } from '#gapless/server/create-buffers.js';
 import { createDirectory } from '#gapless/server/create-directory.js';
-import { assembleEdge } from '#gapless/server/edge-assembly.js';
-import { drainEdge } from '#gapless/server/edge-drain.js';
-import { EdgeLink } from '#gapless/server/edge-link.js';
-import { LogDuty } from '#gapless/server/log-duty.js';
-import { LogLine } from '#gapless/server/log-line.js';
-import type { LogCommand } from '#gapless/server/log-messages.js';
+import { assembleEdge } from '#gapless/server/edge/edge-assembly.js';
+import { drainEdge } from '#gapless/server/edge/edge-drain.js';
+import { EdgeLink } from '#gapless/server/edge/edge-link.js';
+import { CommitLoop } from '#gapless/server/log/commit-loop.js';
+import { LogDuty } from '#gapless/server/log/log-duty.js';
+import { LogLine } from '#gapless/server/log/log-line.js';
+import type { LogCommand } from '#gapless/server/log/log-messages.js';
 import type { Question } from '#gapless/server/messages.js';
 import { renewStreams } from '#gapless/server/renew-streams.js';
-import { answerReplay } from '#gapless/server/replay-question.js';
+import { answerReplay } from '#gapless/server/replay/replay-question.js';
 import type { LoggedStream } from '#gapless/storage/event-log.js';
 import { MemoryLog, MemoryReader } from '#gapless/storage/memory-log.js';
 import { addRoutes } from '#gapless/transport/app.js';
@@ -214,7 +214,7 @@ export class Machine {
     });
   }
 
-  /** The log thread, as server/log-worker.ts has it. */
+  /** The log thread, as server/log/log-worker.ts has it. */
   #startLog(
     main: Thread,
     buffers: SharedBuffers,

@@ -6,7 +6,7 @@ import type { SimulationOptions } from './options.js';
 /** What outlives the broker's process, and of that what outlives the machine. */
 export class Disk {
   medium = new MemoryMedium();
-  /** Whether the machine went down with commits that may be missing now (storage/unsynced-mark.ts). */
+  /** Whether the machine went down with commits that may be missing now (storage/lmdb/unsynced-mark.ts). */
   mayHaveLost = false;
   #synced: MemoryMedium | null = null;
 

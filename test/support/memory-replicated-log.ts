@@ -1,5 +1,5 @@
 import { LogError } from '#gapless/storage/event-log.js';
-import type { LogEntry } from '#gapless/storage/log-entry.js';
+import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import type {
   Follower,
   LogExtent,

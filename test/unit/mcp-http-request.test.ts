@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { SseDecoder } from '#gapless/client/sse-decoder.js';
-import { HttpTarget, readEvents, readText, type UnderWay } from '#gapless/mcp/http-request.js';
-import type { HttpResponse } from '#gapless/mcp/http-response.js';
-import { UpstreamError } from '#gapless/mcp/upstream.js';
+import { HttpTarget, readEvents, readText, type UnderWay } from '#gapless/mcp/upstream/http-request.js';
+import type { HttpResponse } from '#gapless/mcp/upstream/http-response.js';
+import { UpstreamError } from '#gapless/mcp/upstream/upstream.js';
 import { eventually } from '../support/deadline.js';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { FrameBatch, IdLine } from '#gapless/core/sse-frame.js';
-import { messageType, NOTE_TYPES, reachedOf } from '#gapless/mcp/stream-notes.js';
-import { mcpRendering } from '#gapless/transport/mcp-rendering.js';
+import { messageType, NOTE_TYPES, reachedOf } from '#gapless/mcp/stream/stream-notes.js';
+import { mcpRendering } from '#gapless/transport/mcp/mcp-rendering.js';
 
 const EPOCH = 'epoch00000';
 const PREFIX = 'stream.mac';

@@ -6,7 +6,7 @@ import { closeStream, openStream, readPositions } from '#gapless/ring/lifecycle.
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
-import { CommitLoop } from '#gapless/server/commit-loop.js';
+import { CommitLoop } from '#gapless/server/log/commit-loop.js';
 import { MemoryLog, MemoryMedium } from '#gapless/storage/memory-log.js';
 
 const NOW_MS = 1_700_000_000_000;

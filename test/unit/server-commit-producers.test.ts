@@ -9,7 +9,7 @@ import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { hasTables } from '#gapless/ring/producer-memory.js';
 import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
-import { CommitLoop } from '#gapless/server/commit-loop.js';
+import { CommitLoop } from '#gapless/server/log/commit-loop.js';
 import { MemoryLog, MemoryMedium } from '#gapless/storage/memory-log.js';
 
 const RETENTION = { events: 0, bytes: 0, ageMs: 0 };

@@ -4,8 +4,8 @@ import type { Logger } from '#gapless/log.js';
 import { commitStream, openStream } from '#gapless/ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
-import { LogLine } from '#gapless/server/log-line.js';
-import { answerReplay } from '#gapless/server/replay-question.js';
+import { LogLine } from '#gapless/server/log/log-line.js';
+import { answerReplay } from '#gapless/server/replay/replay-question.js';
 
 const HEAD = 10;
 

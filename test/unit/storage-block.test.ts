@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { BlockEncoder, type BlockHeader, decodeFrames, decodeHeader } from '#gapless/storage/block.js';
 import { LogCorruption } from '#gapless/storage/event-log.js';
+import { BlockEncoder, type BlockHeader, decodeFrames, decodeHeader } from '#gapless/storage/lmdb/block.js';
 import { runOf } from './storage-stage.js';
 
 const { frames } = runOf(7, 41, [10, 20, 30]);

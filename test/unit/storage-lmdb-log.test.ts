@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { DIGEST_BYTES, KEY } from '#gapless/core/producer-record.js';
-import { storedBlocks } from '#gapless/storage/block-scan.js';
 import { LogCorruption } from '#gapless/storage/event-log.js';
-import { LmdbReader } from '#gapless/storage/lmdb-reader.js';
-import { type LmdbStore, openStore } from '#gapless/storage/lmdb-store.js';
-import { openLmdbLog } from '#gapless/storage/open-lmdb-log.js';
+import { storedBlocks } from '#gapless/storage/lmdb/block-scan.js';
+import { LmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
+import { type LmdbStore, openStore } from '#gapless/storage/lmdb/lmdb-store.js';
+import { openLmdbLog } from '#gapless/storage/lmdb/open-lmdb-log.js';
 import {
   blockKey,
   blocksEnd,
@@ -13,9 +13,9 @@ import {
   producerKey,
   streamKey,
   subscriberKey,
-} from '#gapless/storage/store-keys.js';
-import { decodeRecord, encodeRecord } from '#gapless/storage/stream-record.js';
-import { encodeAcked } from '#gapless/storage/subscriber-record.js';
+} from '#gapless/storage/lmdb/store-keys.js';
+import { decodeRecord, encodeRecord } from '#gapless/storage/lmdb/stream-record.js';
+import { encodeAcked } from '#gapless/storage/lmdb/subscriber-record.js';
 import { describeLog } from './storage-behaviour.js';
 import { describeLogProducers, recordOf as producerRecordOf } from './storage-producers-behaviour.js';
 import { describeLogRetention } from './storage-retention-behaviour.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { endOfFrame, framesWithin, skipFrames } from '#gapless/core/frame-scan.js';
-import { collectRun } from '#gapless/storage/collect-run.js';
+import { collectRun } from '#gapless/storage/lmdb/collect-run.js';
 import {
   BLOCK_BYTES_MAX,
   type BlockShape,
@@ -10,7 +10,7 @@ import {
   type PackedBlock,
   packRuns,
   type TimedRun,
-} from '#gapless/storage/pack-runs.js';
+} from '#gapless/storage/lmdb/pack-runs.js';
 import { frameOf, runOf, sizesOf } from './storage-stage.js';
 
 const FOR_EVER = Number.POSITIVE_INFINITY;

@@ -10,8 +10,8 @@ import {
   idOfKey,
   startOfKey,
   streamKey,
-} from '#gapless/storage/store-keys.js';
-import { decodeRecord, encodeRecord, type StreamRecord } from '#gapless/storage/stream-record.js';
+} from '#gapless/storage/lmdb/store-keys.js';
+import { decodeRecord, encodeRecord, type StreamRecord } from '#gapless/storage/lmdb/stream-record.js';
 import { configOf, EPOCH } from './storage-stage.js';
 
 const record: StreamRecord = {

@@ -11,9 +11,9 @@ import type {
   LogRun,
   ReadRange,
 } from '#gapless/storage/event-log.js';
-import { openLmdbReader } from '#gapless/storage/lmdb-reader.js';
+import { openLmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
+import { openLmdbLog } from '#gapless/storage/lmdb/open-lmdb-log.js';
 import { MemoryLog, MemoryMedium, MemoryReader } from '#gapless/storage/memory-log.js';
-import { openLmdbLog } from '#gapless/storage/open-lmdb-log.js';
 
 /** What the tests of all logs need: frames whose content follows from their seq, and a log that can be opened again. */
 

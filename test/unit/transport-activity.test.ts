@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ANYBODY } from '#gapless/auth/principal.js';
 import { RequestError } from '#gapless/errors.js';
-import { Activity } from '#gapless/transport/activity.js';
+import { Activity } from '#gapless/transport/console/activity.js';
 
 test('10 of a storm so much is kept as is handed over at once, and the rest is counted', () => {
   const activity = new Activity(() => 1_700_000_000_000.4);

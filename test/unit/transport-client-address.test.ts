@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextPressure } from '#gapless/core/pressure.js';
-import { ClientAddress } from '#gapless/transport/client-address.js';
+import { ClientAddress } from '#gapless/transport/admission/client-address.js';
 
 const PROXY = Uint8Array.of(10, 0, 0, 1).buffer;
 const STRANGER = Uint8Array.of(192, 0, 2, 1).buffer;

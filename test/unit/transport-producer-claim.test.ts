@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimOf } from '#gapless/transport/producer-claim.js';
+import { claimOf } from '#gapless/transport/publish/producer-claim.js';
 
 /** More than an edge remembers the digests of. */
 const PRODUCERS = 3000;

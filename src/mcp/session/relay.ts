@@ -1,0 +1,59 @@
+/** What clients of either transport say to the server of their session, and what it answers in one piece. */
+
+import { ACCEPTED, passFailure, whole } from '../answers.js';
+import { FrontCount, type FrontCounts } from '../front-counts.js';
+import type { RpcMessage } from '../json-rpc.js';
+import type { ClientRequest, WholeAnswer } from '../messages.js';
+import { ASSUMED_REVISION } from '../revision.js';
+import type { Reply } from '../upstream/upstream.js';
+import type { Session } from './session.js';
+
+/** Begins the session at the server. @returns its answer, an error among them, or what it said instead. */
+export async function beginAtServer(
+  session: Session,
+  { body, forwarded }: Pick<ClientRequest, 'body' | 'forwarded'>,
+  call: string,
+  counts: FrontCounts,
+): Promise<RpcMessage | Reply> {
+  const answer = await session.upstream
+    .initialize(body as Uint8Array, forwarded, session.own)
+    .catch((error: unknown) => passFailure(error, call));
+  if ('status' in answer || answer.value === undefined) return answer;
+  const { protocolVersion, capabilities } = (answer.value ?? {}) as Record<string, unknown>;
+  counts.add(FrontCount.sessionsBegun, 1);
+  session.revision = typeof protocolVersion === 'string' ? protocolVersion : ASSUMED_REVISION;
+  session.capabilities = Object.keys((capabilities ?? {}) as object);
+  return answer;
+}
+
+/**
+ * Passes notifications on, and answers to requests of the server: their order is that of their answers.
+ * @param noteCancelled told of each call that the client waits for no longer, by its id as JSON.
+ */
+export async function passOn(
+  session: Session,
+  { body, forwarded }: Pick<ClientRequest, 'body' | 'forwarded'>,
+  messages: readonly RpcMessage[],
+  noteCancelled: (call: string) => void,
+): Promise<WholeAnswer> {
+  for (const { method, value } of messages) {
+    if (method !== 'notifications/cancelled') continue;
+    const { requestId } = (value ?? {}) as { requestId?: unknown };
+    if (requestId !== undefined) noteCancelled(JSON.stringify(requestId));
+  }
+  const isRepeat = messages.every(
+    (message) => message.kind === 'response' && !session.serverRequests.isFirstAnswer(message),
+  );
+  if (isRepeat) return ACCEPTED;
+  const reply = await session.upstream
+    .send(body as Uint8Array, forwarded)
+    .catch((error: unknown) => passFailure(error, 'null'));
+  return reply.status < 300 ? ACCEPTED : whole(reply);
+}
+
+/** What a client is told that has missed messages: that what it knows of the server may be old. */
+export function changeNotices(capabilities: readonly string[]): string[] {
+  return ['tools', 'prompts', 'resources']
+    .filter((name) => capabilities.includes(name))
+    .map((name) => `{"jsonrpc":"2.0","method":"notifications/${name}/list_changed"}`);
+}

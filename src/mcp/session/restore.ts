@@ -1,0 +1,131 @@
+/**
+ * Takes up the sessions that another process has left, from what is kept of them: their records, and the streams of
+ * calls that were under way. Each of these goes on at the server where that can be, and is answered with an error else.
+ */
+
+import type { ParsedEvent } from '../../core/sse-parse.js';
+import { readMessages } from '../json-rpc.js';
+import type { LeftStream, McpStreams } from '../stream/mcp-streams.js';
+import type { CallsBefore } from '../stream/message-stream.js';
+import { type CallNote, isNote, NOTE_TYPES, reachedOf } from '../stream/stream-notes.js';
+import type { Session } from './session.js';
+import type { OwnRecord, SessionRecord } from './session-record.js';
+
+/** What there is of the process before. */
+export interface Archive {
+  readonly streams: Pick<McpStreams, 'read' | 'remove'>;
+  /** Streams with the records of sessions. */
+  readonly records: readonly LeftStream[];
+  /** All others. */
+  readonly others: readonly LeftStream[];
+}
+
+export interface Restored {
+  readonly sessions: number;
+  readonly calls: number;
+}
+
+export async function restoreSessions(
+  archive: Archive,
+  restore: (record: SessionRecord) => Session | null,
+): Promise<Restored> {
+  const { streams, records, others } = archive;
+  const open = new Map(others.filter(({ isClosed }) => !isClosed).map((stream) => [stream.ref.name, stream]));
+  const sessions = new Map<string, Session>();
+  for (const stream of records) {
+    const session = await restoreSession(streams, stream, open, restore);
+    if (session === null) streams.remove(stream.ref);
+    else sessions.set(session.label, session);
+  }
+  let calls = 0;
+  for (const stream of open.values()) {
+    const history = await readHistory(streams, stream);
+    const session = sessions.get(history?.note.session ?? '');
+    // Spares, and calls of sessions that have ended. A client that comes back to one is told so.
+    if (history === null || session === undefined) {
+      streams.remove(stream.ref);
+      continue;
+    }
+    session.restoreCall(stream.ref, history.note, history, history.reached);
+    calls++;
+  }
+  return { sessions: sessions.size, calls };
+}
+
+/** @param open the session's own stream is taken out. */
+async function restoreSession(
+  streams: Archive['streams'],
+  { ref, head }: LeftStream,
+  open: Map<string, LeftStream>,
+  restore: (record: SessionRecord) => Session | null,
+): Promise<Session | null> {
+  // None: the process ended before it had told anybody of the session.
+  const [written] = head === 0 ? [] : await streams.read(ref, head - 1);
+  if (written === undefined) return null;
+  const record = JSON.parse(textOf(written)) as SessionRecord;
+  const session = restore(record);
+  if (session === null) return null;
+  const reached = record.own === null ? null : await restoreOwn(streams, session, record.own, open);
+  if (record.listening !== null) session.listen(record.listening, reached);
+  return session;
+}
+
+/** @returns where the server's own stream can be taken up; null: nobody knows. */
+async function restoreOwn(
+  streams: Archive['streams'],
+  session: Session,
+  record: OwnRecord,
+  open: Map<string, LeftStream>,
+): Promise<string | null> {
+  const own = open.get(record.name) ?? null;
+  session.restoreOwn(own, record);
+  if (own === null) return null;
+  open.delete(record.name);
+  const [newest] = own.head === 0 ? [] : await streams.read(own.ref, own.head - 1);
+  return newest === undefined ? null : reachedAt(newest);
+}
+
+interface CallHistory extends CallsBefore {
+  readonly note: CallNote;
+  readonly reached: string | null;
+}
+
+/** What has become of a call so far; null where its beginning is gone, or never was. */
+async function readHistory(
+  streams: Archive['streams'],
+  { ref, head }: LeftStream,
+): Promise<CallHistory | null> {
+  let note: CallNote | null = null;
+  let reached: string | null = null;
+  let endsWithNote = false;
+  const answered = new Set<string>();
+  const cancelled = new Set<string>();
+  for (let seq = 0; seq < head; ) {
+    const events = await streams.read(ref, seq);
+    if (events.length === 0) return null;
+    for (const event of events) {
+      seq = event.seq;
+      endsWithNote = isNote(event.type);
+      reached = reachedAt(event) ?? (endsWithNote ? reached : null);
+      const text = textOf(event);
+      if (event.type === NOTE_TYPES.call) note = JSON.parse(text) as CallNote;
+      else if (event.type === NOTE_TYPES.cancelled) cancelled.add(text);
+      else if (!endsWithNote) for (const id of answersIn(text)) answered.add(id);
+    }
+  }
+  return note === null ? null : { note, reached, answered, cancelled, endsWithNote };
+}
+
+/** Where the server's stream can be taken up after an event; null: nobody knows. */
+function reachedAt(event: ParsedEvent): string | null {
+  return event.type === NOTE_TYPES.reached ? textOf(event) : reachedOf(event.type);
+}
+
+function answersIn(text: string): string[] {
+  const messages = readMessages(text) ?? [];
+  return messages.flatMap(({ kind, id }) => (kind === 'response' && id !== null ? [id] : []));
+}
+
+function textOf({ data }: ParsedEvent): string {
+  return Buffer.from(data).toString();
+}

@@ -1,0 +1,44 @@
+/**
+ * What is kept of a session so that another process can go on with it. It is written anew as a whole, and seldom: what
+ * belongs to one call stands in the call's own stream (stream-notes.ts).
+ */
+
+import type { ForwardedHeaders, UpstreamSession } from '../upstream/upstream.js';
+
+export interface SessionRecord {
+  readonly id: string;
+  /** Of the mount. */
+  readonly path: string;
+  readonly principal: string;
+  readonly revision: string;
+  readonly capabilities: readonly string[];
+  readonly upstream: UpstreamSession;
+  /** Headers with which the server is listened to; null: it is not. */
+  readonly listening: ForwardedHeaders | null;
+  /** The session's own stream; null: nobody has asked for it. */
+  readonly own: OwnRecord | null;
+  /** Ids, as JSON, of the server's requests that the client has answered. */
+  readonly answered: readonly string[];
+}
+
+export interface OwnRecord {
+  readonly name: string;
+  /** Newest seq that is known to have left for the client. */
+  readonly deliveredSeq: number;
+  /** Whether somebody reads on from there: how far only the client knows. */
+  readonly isRead: boolean;
+  /** Whether something before it was lost, and nobody was told. */
+  readonly hasHole: boolean;
+}
+
+/** Where records are kept, by the labels of sessions. */
+export interface SessionRecords {
+  /** Resolves when it is kept. @throws {RequestError} it cannot be, now */
+  begin(label: string, record: SessionRecord): Promise<void>;
+  /** A newer one of a session that is kept; committed with what is appended later, or before. */
+  put(label: string, record: SessionRecord): void;
+  /** Resolves when all that was put is kept. @throws {RequestError} it cannot be, now */
+  committed(label: string): Promise<void>;
+  /** Resolves when it is kept no more. @throws {RequestError} nobody knows, now */
+  remove(label: string): Promise<void>;
+}

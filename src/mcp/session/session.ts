@@ -1,0 +1,349 @@
+/**
+ * One client's session with one server: its streams, the calls under way, and the server's own session behind it.
+ */
+
+import { createHash } from 'node:crypto';
+import type { StreamRef } from '../../broker/edge-stream.js';
+import { RequestError } from '../../errors.js';
+import type { EventPosition, StreamIdentity } from '../event-id.js';
+import { FrontCount } from '../front-counts.js';
+import type { RpcError } from '../json-rpc.js';
+import { takesPriming } from '../revision.js';
+import type { LeftStream } from '../stream/mcp-streams.js';
+import { type CallsBefore, MessageStream } from '../stream/message-stream.js';
+import { ownSink } from '../stream/own-sink.js';
+import { OWN_STREAM, sseKey } from '../stream/stream-keys.js';
+import type { CallNote } from '../stream/stream-notes.js';
+import type { ForwardedHeaders, MessageSink, Upstream } from '../upstream/upstream.js';
+import { findAnswered } from './answered-streams.js';
+import { ServerRequests } from './server-requests.js';
+import { SessionKeeper } from './session-keeper.js';
+import { ENDED, type SessionOptions, type Transport } from './session-options.js';
+import type { OwnRecord, SessionRecord } from './session-record.js';
+
+/** Enough that no two are the same. */
+const LABEL_LENGTH = 16;
+
+export class Session {
+  readonly id: string;
+  /** What log lines call it: whoever knows the id can use it. */
+  readonly label: string;
+  readonly mount: number;
+  readonly principal: string;
+  readonly transport: Transport;
+  readonly upstream: Upstream;
+  /** What belongs to no call, on its way to the session's own stream. */
+  readonly own: MessageSink;
+  readonly serverRequests: ServerRequests;
+  /** Null: it ends with the process. */
+  readonly keeper: SessionKeeper | null;
+  /** Negotiated; that of the client's request until then. */
+  revision = '';
+  /** What the server can do, by the names of its capabilities. */
+  capabilities: readonly string[] = [];
+  usedAtMs = 0;
+  /** Called when it ends, for the last that is said on its own stream. */
+  ending: ((own: MessageStream) => void) | null = null;
+
+  readonly #options: SessionOptions;
+  readonly #byKey = new Map<string, MessageStream>();
+  /** Those that are answered, oldest first. */
+  readonly #answered: MessageStream[] = [];
+  #openingOwn: Promise<MessageStream> | null = null;
+  #underWay = 0;
+  /** Whether messages that belong to no call were lost for want of room, and nobody was told yet. */
+  #hasHole = false;
+  #listening: ForwardedHeaders | null = null;
+  #ended = false;
+
+  constructor(options: SessionOptions) {
+    this.id = options.id;
+    this.label = createHash('sha256').update(options.id).digest('base64url').slice(0, LABEL_LENGTH);
+    this.mount = options.mount;
+    this.principal = options.principal;
+    this.transport = options.transport;
+    this.upstream = options.upstream;
+    this.#options = options;
+    const { records, path } = options;
+    this.keeper = records === null ? null : new SessionKeeper({ session: this, records, path });
+    this.serverRequests = new ServerRequests(() => this.keeper?.keep());
+    this.own = ownSink(this);
+  }
+
+  /** What its ids are bound to. */
+  get identity(): Pick<StreamIdentity, 'session' | 'principal'> {
+    return { session: this.id, principal: this.principal };
+  }
+
+  get primes(): boolean {
+    return this.transport === 'streamable' && takesPriming(this.revision);
+  }
+
+  /** Whether somebody reads what it says, once the server has agreed to it, or waits for an answer. */
+  get isInUse(): boolean {
+    return this.#underWay > 0 || (this.revision !== '' && this.#hasReader);
+  }
+
+  get callsUnderWay(): number {
+    return this.#underWay;
+  }
+
+  get isEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** Headers with which the server is listened to; null: it is not. */
+  get listening(): ForwardedHeaders | null {
+    return this.#listening;
+  }
+
+  /** What is to be kept of its own stream; null: there is none. */
+  get ownRecord(): Omit<OwnRecord, 'isRead'> | null {
+    const own = this.#byKey.get(this.#ownKey);
+    if (own === undefined) return null;
+    return { name: own.stream.name, deliveredSeq: own.deliveredSeq, hasHole: this.#hasHole };
+  }
+
+  get #hasReader(): boolean {
+    for (const stream of this.#byKey.values()) if (stream.reader !== null) return true;
+    return false;
+  }
+
+  /** @returns null when as many calls are under way as there may be. @throws {RequestError} no room for a stream */
+  async openCall(calls: readonly string[], headers: ForwardedHeaders): Promise<MessageStream | null> {
+    if (this.#underWay >= this.#options.callsMax) return null;
+    this.#countUnderWay(1);
+    try {
+      const stream = await this.#open(null, calls);
+      stream.note('call', JSON.stringify({ session: this.label, calls, headers } satisfies CallNote));
+      return stream;
+    } catch (error) {
+      this.#countUnderWay(-1);
+      throw error;
+    }
+  }
+
+  /** The session's own stream, made when it is first asked for. */
+  ownStream(): Promise<MessageStream> {
+    this.#openingOwn ??= this.#openOwn().catch((error: unknown) => {
+      this.#openingOwn = null;
+      throw error;
+    });
+    return this.#openingOwn;
+  }
+
+  /** The same; null: there is no room for it. */
+  ownOrNull(): Promise<MessageStream | null> {
+    return this.ownStream().catch((error: unknown) => {
+      if (!(error instanceof RequestError)) throw error;
+      return null;
+    });
+  }
+
+  /** Whether there is a hole in what it said that nobody was told of; from now on somebody is. */
+  takeHole(): boolean {
+    const hadHole = this.#hasHole;
+    this.#hasHole = false;
+    return hadHole;
+  }
+
+  /** Has what belongs to no call go to the session's own stream. @param reached where the server's can be taken up */
+  listen(headers: ForwardedHeaders, reached: string | null = null): void {
+    if (this.#listening !== null || this.#ended) return;
+    this.#listening = headers;
+    this.keeper?.keep();
+    this.upstream.listen(headers, this.own, reached);
+  }
+
+  /**
+   * Puts a message into the session's own stream.
+   * @param call that it answers, as JSON; null: none.
+   * @param type see stream-notes.ts
+   * @returns a promise that resolves when the next may come.
+   */
+  async tell(text: string, call: string | null = null, type: string | null = null): Promise<void> {
+    const own = await this.ownOrNull();
+    if (own === null) this.#hasHole = true;
+    else await own.tell(text, call, type);
+  }
+
+  /** Its own stream, and who reads it, go to another session. */
+  giveOwn(own: MessageStream): void {
+    this.#openingOwn = null;
+    this.#byKey.delete(own.key);
+  }
+
+  /** Takes that of another session in the place of its own: whoever reads the old one is sent away. */
+  takeOwn(own: MessageStream): void {
+    const before = this.#byKey.get(this.#ownKey);
+    if (before !== undefined) this.#options.streams.remove(before.stream);
+    this.#byKey.set(this.#ownKey, own);
+    this.#openingOwn = Promise.resolve(own);
+    own.lost = () => this.#forget(own);
+  }
+
+  /** Calls that are answered on the session's own stream. @returns false when as many are under way as there may be. */
+  beginCall(): boolean {
+    if (this.#underWay >= this.#options.callsMax) return false;
+    this.#countUnderWay(1);
+    return true;
+  }
+
+  endCall(): void {
+    this.#countUnderWay(-1);
+  }
+
+  noteFailed(error: RpcError): void {
+    this.#options.failed(this, error);
+  }
+
+  /** The stream of a position; null: it is no more. */
+  async find(position: EventPosition): Promise<MessageStream | null> {
+    const { key, epoch, calls } = position;
+    const known = this.#byKey.get(key);
+    if (known !== undefined || calls.length === 0) return known?.stream.epoch === epoch ? known : null;
+    // Answered before this process began, and whole: what was under way then is known.
+    const found = await findAnswered(this.#options.streams, position);
+    if (found === null || this.#ended) return null;
+    const other = this.#byKey.get(key);
+    if (other !== undefined) return other;
+    const stream = this.#adopt(found.ref, key, calls);
+    stream.suspend();
+    stream.endsWithNote = found.endsWithNote;
+    this.#keepAnswered(stream);
+    return stream;
+  }
+
+  /** The client waits for these no longer. */
+  noteCancelled(call: string): void {
+    for (const stream of this.#byKey.values()) stream.cancel(call);
+  }
+
+  /** Goes on with what another process has left; `restoreOwn` and `restoreCall` follow. */
+  restore({ revision, capabilities, answered }: SessionRecord): void {
+    this.revision = revision;
+    this.capabilities = capabilities;
+    this.serverRequests.restore(answered);
+  }
+
+  /** @param left null: it is gone. */
+  restoreOwn(left: LeftStream | null, { deliveredSeq, isRead, hasHole }: OwnRecord): void {
+    // Who read on when the process ended may have been given more than is written down.
+    this.#hasHole = hasHole || left === null || (isRead && deliveredSeq < left.head);
+    if (left === null) return;
+    const own = this.#adopt(left.ref, this.#ownKey, []);
+    own.deliveredSeq = deliveredSeq;
+    this.#openingOwn = Promise.resolve(own);
+  }
+
+  /** @param reached where the server's stream can be taken up; null: nobody knows. */
+  restoreCall(ref: StreamRef, note: CallNote, before: CallsBefore, reached: string | null): void {
+    const stream = this.#adopt(ref, ref.name, note.calls, before);
+    this.#countUnderWay(1);
+    if (note.calls.every((call) => before.answered.has(call))) stream.close();
+    else this.upstream.resume(reached, note.headers, stream);
+  }
+
+  /** Keeps what is in use from its time to live, and forgets streams that are no more. */
+  keep(): void {
+    for (const stream of this.#byKey.values()) {
+      const isInUse = !stream.isClosed || stream.reader !== null;
+      if (isInUse) this.#options.streams.touch(stream.stream);
+    }
+  }
+
+  /** Another process will go on with it. Resolves when the server is left alone. */
+  suspend(): Promise<void> {
+    this.#ended = true;
+    for (const stream of this.#byKey.values()) stream.suspend();
+    return this.upstream.suspend();
+  }
+
+  /** Resolves when the server knows. */
+  end(): Promise<void> {
+    if (this.#ended) return Promise.resolve();
+    this.#ended = true;
+    for (const stream of [...this.#byKey.values()]) {
+      if (stream.isOwn) {
+        this.ending?.(stream);
+        stream.close();
+      } else stream.fail(ENDED);
+    }
+    const told = this.upstream.end();
+    // Readers get the rest of theirs; the time to live takes the streams.
+    for (const stream of this.#byKey.values()) {
+      if (stream.reader === null) this.#options.streams.remove(stream.stream);
+    }
+    this.#byKey.clear();
+    return told;
+  }
+
+  #countUnderWay(change: 1 | -1): void {
+    this.#underWay += change;
+    this.#options.counts.add(FrontCount.callsUnderWay, change);
+  }
+
+  /** On `sse` an id alone says which session it is of. */
+  get #ownKey(): string {
+    return this.transport === 'sse' ? sseKey(this.id) : OWN_STREAM;
+  }
+
+  async #openOwn(): Promise<MessageStream> {
+    const own = await this.#open(this.#ownKey, []);
+    this.keeper?.keep();
+    return own;
+  }
+
+  /** @param key null: the name of the stream. */
+  async #open(key: string | null, calls: readonly string[]): Promise<MessageStream> {
+    if (this.#ended) throw new RequestError('stream_not_found');
+    const ref = await this.#options.streams.create();
+    const stream = this.#adopt(ref, key ?? ref.name, calls);
+    if (this.#ended) stream.fail(ENDED);
+    return stream;
+  }
+
+  #adopt(ref: StreamRef, key: string, calls: readonly string[], before?: CallsBefore): MessageStream {
+    const { streams, backlog, ids } = this.#options;
+    const stream: MessageStream = new MessageStream({
+      streams,
+      stream: ref,
+      backlog,
+      key,
+      prefix: ids.prefix({ ...this.identity, key, epoch: ref.epoch, calls }),
+      calls,
+      answered: () => this.#noteAnswered(stream),
+      failed: (error) => this.#options.failed(this, error),
+      lost: () => this.#forget(stream),
+      isKept: this.keeper !== null,
+      ...(before === undefined ? {} : { before }),
+      ...(calls.length === 0 ? { left: () => this.keeper?.ownIsLeft() } : {}),
+    });
+    this.#byKey.set(key, stream);
+    return stream;
+  }
+
+  #forget(stream: MessageStream): void {
+    const key = stream.isOwn ? this.#ownKey : stream.key;
+    if (this.#byKey.get(key) === stream) this.#byKey.delete(key);
+    if (!stream.isOwn) return;
+    this.#openingOwn = null;
+    this.#hasHole = true;
+    this.keeper?.keep();
+  }
+
+  #noteAnswered(stream: MessageStream): void {
+    if (stream.isOwn) return;
+    this.#countUnderWay(-1);
+    this.#keepAnswered(stream);
+  }
+
+  #keepAnswered(stream: MessageStream): void {
+    this.#answered.push(stream);
+    while (this.#answered.length > this.#options.callsMax) {
+      const oldest = this.#answered.shift() as MessageStream;
+      this.#byKey.delete(oldest.key);
+      this.#options.streams.remove(oldest.stream);
+    }
+  }
+}

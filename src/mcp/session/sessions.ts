@@ -1,0 +1,139 @@
+/** The sessions of all clients of the front: begun, found by those who may use them, and ended. */
+
+import { RequestError } from '../../errors.js';
+import { refusal } from '../answers.js';
+import type { EventIds } from '../event-id.js';
+import { FrontCount, type FrontCounts } from '../front-counts.js';
+import { BAD_REQUEST, LIMIT_REACHED, NO_SESSION, type RpcError } from '../json-rpc.js';
+import type { ClientRequest, WholeAnswer } from '../messages.js';
+import { ASSUMED_REVISION, isResumableRevision } from '../revision.js';
+import type { Backlog } from '../stream/backlog.js';
+import type { McpStreams } from '../stream/mcp-streams.js';
+import type { Upstream, UpstreamSession } from '../upstream/upstream.js';
+import { Session } from './session.js';
+import type { Transport } from './session-options.js';
+import type { SessionRecord, SessionRecords } from './session-record.js';
+
+export interface SessionsOptions {
+  /** A session's server, for each mount. @param before the session as another process left it; null: a new one. */
+  readonly connect: (mount: number, session: () => Session, before: UpstreamSession | null) => Upstream;
+  /** Of each mount. */
+  readonly paths: readonly string[];
+  /** Where sessions of Streamable HTTP are kept; null: they end with the process. */
+  readonly records: SessionRecords | null;
+  readonly streams: McpStreams;
+  readonly backlog: Backlog;
+  readonly ids: EventIds;
+  readonly counts: FrontCounts;
+  readonly sessionsMax: number;
+  readonly callsMax: number;
+  /** How long a session lives that nobody uses, by its transport, milliseconds. */
+  readonly sessionTtlMs: Readonly<Record<Transport, number>>;
+  readonly newSessionId: () => string;
+  /** Told of calls that the front has to answer itself. */
+  readonly failed: (session: Session, error: RpcError) => void;
+  readonly now: () => number;
+}
+
+export class Sessions implements Iterable<Session> {
+  readonly #options: SessionsOptions;
+  readonly #byId = new Map<string, Session>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /** @param call that asks for it, as JSON. @returns a refusal where there are as many as there may be. */
+  begin({ mount, principal }: ClientRequest, transport: Transport, call = 'null'): Session | WholeAnswer {
+    const { counts, sessionsMax, newSessionId } = this.#options;
+    if (this.#byId.size >= sessionsMax) {
+      counts.add(FrontCount.refusedSessions, 1);
+      return refusal(503, LIMIT_REACHED, 'too many sessions', call);
+    }
+    return this.#add({ id: newSessionId(), mount, principal, transport }, null);
+  }
+
+  /** Takes up one that another process has left; null: its server is not behind this front any more. */
+  restore(record: SessionRecord): Session | null {
+    const { id, principal, path, upstream } = record;
+    const mount = this.#options.paths.indexOf(path);
+    if (mount < 0) return null;
+    const session = this.#add({ id, mount, principal, transport: 'streamable' }, upstream);
+    session.restore(record);
+    this.#options.counts.add(FrontCount.restored, 1);
+    return session;
+  }
+
+  /** The session that a request names, if it may. That of somebody else is as good as none. */
+  find(request: ClientRequest, transport: Transport): Session | WholeAnswer {
+    const { session: id, principal, mount, revision } = request;
+    if (id === '') return refusal(400, BAD_REQUEST, 'Mcp-Session-Id is missing');
+    const session = this.#byId.get(id);
+    const isTheirs = session?.principal === principal && session.mount === mount;
+    if (session === undefined || !isTheirs || session.transport !== transport) {
+      return refusal(404, NO_SESSION, 'Session not found');
+    }
+    if (!isResumableRevision(revision === '' ? ASSUMED_REVISION : revision)) {
+      return refusal(400, BAD_REQUEST, `unsupported MCP-Protocol-Version: ${revision.slice(0, 32)}`);
+    }
+    this.use(session);
+    return session;
+  }
+
+  /** It is in use: its time to live begins anew. */
+  use(session: Session): void {
+    session.usedAtMs = this.#options.now();
+  }
+
+  /** Ends those that nobody uses, and keeps what the others need. */
+  sweep(): void {
+    const { now, sessionTtlMs } = this.#options;
+    const nowMs = now();
+    for (const session of this.#byId.values()) {
+      if (session.isInUse) session.usedAtMs = nowMs;
+      if (nowMs - session.usedAtMs < sessionTtlMs[session.transport]) session.keep();
+      else this.end(session);
+    }
+  }
+
+  /** What is kept of it goes as well, or when the next process finds it unused. */
+  end(session: Session): void {
+    this.endForGood(session).catch((error: unknown) => {
+      if (!(error instanceof RequestError)) throw error;
+    });
+  }
+
+  /** Resolves when the server knows, and when it is kept no more. @throws {RequestError} nobody knows whether it is */
+  async endForGood(session: Session): Promise<void> {
+    this.#byId.delete(session.id);
+    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
+    await Promise.all([session.end(), session.keeper?.forget()]);
+  }
+
+  /** The process goes down, and with it the sessions that are not kept. Resolves when the servers know. */
+  async close(): Promise<void> {
+    const sessions = [...this.#byId.values()];
+    await Promise.all(
+      sessions.map((session) => (session.keeper === null ? session.end() : session.suspend())),
+    );
+  }
+
+  [Symbol.iterator](): Iterator<Session> {
+    return this.#byId.values();
+  }
+
+  #add(
+    whose: { id: string; mount: number; principal: string; transport: Transport },
+    before: UpstreamSession | null,
+  ): Session {
+    const { connect, counts, paths, now } = this.#options;
+    const upstream = connect(whose.mount, () => session, before);
+    const path = paths[whose.mount] as string;
+    const records = whose.transport === 'streamable' ? this.#options.records : null;
+    const session: Session = new Session({ ...this.#options, ...whose, path, upstream, records });
+    session.usedAtMs = now();
+    this.#byId.set(session.id, session);
+    counts.set(FrontCount.sessions, this.#byId.size);
+    return session;
+  }
+}

@@ -1,0 +1,21 @@
+import { errorText, SESSION_ENDED } from '../json-rpc.js';
+
+/** A subscription of MCP 2026-07-28, which ends with a result when its server wants it to. */
+const LISTEN = 'subscriptions/listen';
+
+/**
+ * What a call is answered when the broker goes down before the server has answered it. Today's clients wait for as long
+ * as they may where a stream just ends.
+ * @param id of the call, as JSON.
+ */
+export function farewellOf(method: string, id: string): string {
+  if (method === LISTEN) {
+    const result = `{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":${id}}}`;
+    return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
+  }
+  return errorText(id, {
+    code: SESSION_ENDED,
+    message: 'This server goes down; the call may have been carried out',
+    data: { reason: 'draining' },
+  });
+}

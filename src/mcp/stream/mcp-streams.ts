@@ -1,0 +1,44 @@
+/**
+ * What the front needs of the broker: streams to append messages to. Readers are the edges' business.
+ */
+
+import type { StreamRef } from '../../broker/edge-stream.js';
+import type { StreamPositions } from '../../core/resume.js';
+import type { ParsedEvent } from '../../core/sse-parse.js';
+
+/** `later`: there is no room, or the log cannot commit now; the same again may work soon. `gone`: there is no such stream. */
+export type Appended = 'appended' | 'later' | 'too_large' | 'gone';
+
+export interface Positions extends StreamPositions {
+  /** Newest seq, committed or not. */
+  readonly head: number;
+  /** Whether its end is committed. */
+  readonly closed: boolean;
+}
+
+/** A stream as another process has left it. */
+export interface LeftStream {
+  readonly ref: StreamRef;
+  readonly isClosed: boolean;
+  readonly head: number;
+}
+
+export interface McpStreams {
+  /** Whether a message that is appended may be delivered, without waiting for a log (I4). */
+  readonly commitsAtOnce: boolean;
+  /** @throws {RequestError} when there is no room for another stream */
+  create(): Promise<StreamRef>;
+  /** @param type of the event; null: a message of MCP. */
+  append(stream: StreamRef, message: string, type: string | null): Appended;
+  /** Null: there is no stream of this name any more. @throws {RequestError} nobody can say now */
+  find(name: string): Promise<StreamRef | null>;
+  /** Some events after this seq, one at least; none: there are none, or they are gone. @throws {RequestError} not now */
+  read(stream: StreamRef, afterSeq: number): Promise<readonly ParsedEvent[]>;
+  /** Null: there is no such stream any more. */
+  positions(stream: StreamRef): Positions | null;
+  /** Nothing more is appended; readers end when they have all. */
+  close(stream: StreamRef): void;
+  remove(stream: StreamRef): void;
+  /** Has its time to live begin anew. False: there is no such stream any more. */
+  touch(stream: StreamRef): boolean;
+}

@@ -1,0 +1,248 @@
+/**
+ * One stream of messages to a client: what answers a POST, or the session's own. What comes goes into a Gapless stream,
+ * in the order in which it came and whether or not anybody reads; readers follow from there.
+ *
+ * Per message: one append, and no promise while there is room.
+ */
+
+import type { StreamRef } from '../../broker/edge-stream.js';
+import { errorText, LIMIT_REACHED, type RpcError, type RpcMessage } from '../json-rpc.js';
+import type { Backlog } from './backlog.js';
+import { EarlyMessages } from './early-messages.js';
+import type { McpStreams } from './mcp-streams.js';
+import { isNote, messageType, NOTE_TYPES } from './stream-notes.js';
+import { StreamWriter, type Taken } from './stream-writer.js';
+
+/**
+ * When an answer is begun at the latest. A client whose connection breaks before that knows that the call failed; from
+ * then on it has an id to come back with.
+ */
+export const BEGIN_MS = 5;
+
+export interface MessageStreamOptions {
+  readonly streams: McpStreams;
+  readonly stream: StreamRef;
+  readonly backlog: Backlog;
+  readonly key: string;
+  /** See event-id.ts. Null: its messages have no ids. */
+  readonly prefix: string | null;
+  /** Ids of the calls that it answers, as JSON; none: it is the session's own, and ends with it. */
+  readonly calls: readonly string[];
+  /** What its readers are told when the broker goes down; none: they are to come back. */
+  readonly farewells?: readonly string[];
+  /** Called once, when all calls are answered. */
+  readonly answered: () => void;
+  /** Called before that when the front has to answer them itself. */
+  readonly failed: (error: RpcError) => void;
+  /** The stream has a hole at its end and is gone: who asks for it is told so. */
+  readonly lost: () => void;
+  /** Whether another process may go on with it: what it has to know stands beside the messages. */
+  readonly isKept?: boolean;
+  /** What became of it in another process. */
+  readonly before?: CallsBefore;
+  /** Called when nobody reads it any more. */
+  readonly left?: () => void;
+}
+
+/** What became of a stream before this process; calls by their ids as JSON. */
+export interface CallsBefore {
+  readonly answered: ReadonlySet<string>;
+  readonly cancelled: ReadonlySet<string>;
+  readonly endsWithNote: boolean;
+}
+
+const TOO_LARGE: RpcError = {
+  code: LIMIT_REACHED,
+  message: 'A message of the server is larger than a stream can hold',
+  data: { reason: 'message_too_large' },
+};
+const NO_ROOM: RpcError = {
+  code: LIMIT_REACHED,
+  message: 'There was no room for what the server said',
+  data: { reason: 'no_room' },
+};
+
+/** Which connection reads a stream; see messages.ts. */
+export type ReaderName = number;
+
+export class MessageStream {
+  readonly stream: StreamRef;
+  readonly key: string;
+  readonly prefix: string | null;
+  readonly calls: readonly string[];
+  readonly farewells: readonly string[];
+  /** The newest; null: none. */
+  reader: ReaderName | null = null;
+  /** Newest seq that is known to have left for a client: where one begins that names no event. */
+  deliveredSeq = 0;
+  /** See the options. */
+  lost: () => void;
+  /** Whether what was taken last is a note: who has the last message has all, though not the last event. */
+  endsWithNote: boolean;
+
+  readonly #streams: McpStreams;
+  readonly #unanswered: Set<string>;
+  /** Calls that the client has cancelled: their answer may never come, and nobody waits for it. */
+  readonly #cancelled: Set<string>;
+  readonly #isKept: boolean;
+  readonly #left: (() => void) | undefined;
+  readonly #answered: () => void;
+  readonly #failed: (error: RpcError) => void;
+  readonly #early = new EarlyMessages();
+  readonly #writer: StreamWriter;
+  #closed = false;
+  #closedHook: (() => void) | null = null;
+
+  constructor(options: MessageStreamOptions) {
+    this.stream = options.stream;
+    this.key = options.key;
+    this.prefix = options.prefix;
+    this.calls = options.calls;
+    this.farewells = options.farewells ?? [];
+    this.#streams = options.streams;
+    const { before } = options;
+    this.#unanswered = new Set(options.calls.filter((call) => !before?.answered.has(call)));
+    this.#cancelled = new Set(before?.cancelled);
+    this.endsWithNote = before?.endsWithNote ?? false;
+    this.#isKept = options.isKept === true;
+    this.#left = options.left;
+    this.#answered = options.answered;
+    this.#failed = options.failed;
+    this.lost = options.lost;
+    const { streams, stream, backlog } = options;
+    this.#writer = new StreamWriter({
+      streams,
+      stream,
+      backlog,
+      early: this.#early,
+      refused: (taken) => this.#refused(taken),
+      gaveUp: () => this.#giveUp(),
+    });
+  }
+
+  get isOwn(): boolean {
+    return this.calls.length === 0;
+  }
+
+  /** Whether no message is taken any more: all calls are answered, or the session is over. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  /** The client waits for this call no longer. */
+  cancel(call: string): void {
+    if (!this.#unanswered.has(call) || this.#cancelled.has(call)) return;
+    this.#cancelled.add(call);
+    this.note('cancelled', call);
+  }
+
+  /**
+   * Takes a message. What answers none of the calls, and what comes after the last answer, is dropped.
+   * @param reached where the server's stream can be taken up after it; null: nobody knows.
+   * @returns a promise where there is no room now: resolves when the next may be pushed.
+   */
+  push(message: RpcMessage, reached: string | null = null): Promise<void> | void {
+    if (this.#closed) return;
+    if (message.kind === 'response') {
+      if (message.id === null || !this.#unanswered.delete(message.id)) return;
+    }
+    const call = message.kind === 'response' ? message.id : null;
+    const room = this.tell(message.text, call, this.#isKept ? messageType(reached) : null);
+    if (!this.isOwn && this.#unanswered.size === 0) this.close();
+    return room;
+  }
+
+  /** The server has said where its stream can be taken up, and no message. */
+  reached(id: string): void {
+    this.note('reached', id);
+  }
+
+  /** Writes down what another process has to know, where there may be one. */
+  note(type: keyof typeof NOTE_TYPES, text: string): void {
+    if (this.#isKept) void this.tell(text, null, NOTE_TYPES[type]);
+  }
+
+  /** @param deliveredSeq newest seq that has left for the reader who is gone; 0: none. */
+  left(reader: ReaderName, deliveredSeq: number): void {
+    this.deliveredSeq = Math.max(this.deliveredSeq, deliveredSeq);
+    if (this.reader !== reader) return;
+    this.reader = null;
+    this.#left?.();
+  }
+
+  /** Answers every call that is not answered yet. Of those that the client has cancelled it expects no answer. */
+  fail(error: RpcError): void {
+    if (this.#closed) return;
+    this.#failed(error);
+    for (const call of this.#unanswered) {
+      if (!this.#cancelled.has(call)) void this.tell(errorText(call, error), call);
+    }
+    this.#unanswered.clear();
+    this.close();
+  }
+
+  /** Ends it once all that was taken is appended. */
+  close(): void {
+    if (this.#closed) return;
+    this.#writer.close();
+    this.#over();
+  }
+
+  /** Another process will go on with it: takes nothing more, and leaves the stream as it is. */
+  suspend(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Takes a message as it is.
+   * @param call that it answers, as JSON; null: none.
+   * @param type of the event; null: it is a message of MCP.
+   * @returns as `push`
+   */
+  tell(text: string, call: string | null = null, type: string | null = null): Promise<void> | void {
+    if (this.#closed) return;
+    this.endsWithNote = isNote(type);
+    return this.#writer.append({ text, call, type });
+  }
+
+  /**
+   * Waits for its end, so long at most. Once, and before there is a reader.
+   * @returns all that is in it, if it has ended and that is little; null: it is to be read.
+   */
+  async wholeWithin(ms: number): Promise<readonly string[] | null> {
+    if (!this.#closed) await this.#closedWithin(ms);
+    const messages = this.#early.take();
+    return this.#writer.hasEnded ? messages : null;
+  }
+
+  #closedWithin(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#closedHook = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #over(): void {
+    this.#closed = true;
+    this.#answered();
+    this.#closedHook?.();
+  }
+
+  /** What cannot be told is not left out in silence: its call ends. */
+  #refused({ call }: Taken): void {
+    if (call !== null) void this.#writer.append({ text: errorText(call, TOO_LARGE), call, type: null });
+    else if (!this.isOwn) this.fail(TOO_LARGE);
+  }
+
+  /** There is no room for an error either: without its stream, whoever reads it or comes for it is told by the edge. */
+  #giveUp(): void {
+    if (!this.isOwn) this.#failed(NO_ROOM);
+    this.#streams.remove(this.stream);
+    this.#unanswered.clear();
+    if (!this.#closed) this.#over();
+    this.lost();
+  }
+}

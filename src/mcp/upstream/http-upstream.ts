@@ -1,0 +1,336 @@
+/**
+ * A server that speaks Streamable HTTP, as one session uses it (MCP 2025-11-25, Transports). The front is its client, and
+ * an honest one: it takes up event streams again that the server lets go of, and begins a new session with a server that
+ * has forgotten the old one.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { SseDecoder } from '../../client/sse-decoder.js';
+import { type RpcMessage, readMessages } from '../json-rpc.js';
+import { answerSink } from '../stream/answer-sink.js';
+import { hasForgotten, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
+import { type HttpTarget, readEvents, readText, type UnderWay } from './http-request.js';
+import { HttpResponse } from './http-response.js';
+import { pushAll } from './push-all.js';
+import {
+  type ForwardedHeaders,
+  INITIALIZED,
+  LINGER_MS,
+  type MessageSink,
+  NOWHERE,
+  type Reply,
+  type Upstream,
+  UpstreamError,
+  type UpstreamReason,
+  type UpstreamSession,
+} from './upstream.js';
+
+/** Failed attempts in a row, to take up a stream, after which its call is given up. */
+const RESUMES_MAX = 5;
+/** What may be otherwise at the next attempt. */
+const MAY_PASS: ReadonlySet<UpstreamReason> = new Set(['unreachable', 'broken']);
+/** When the server does not say; as in its clients. */
+const RESUME_MS = 1000;
+/** The longest pause that a server may ask for, and between attempts to listen. */
+const PAUSE_MS_MAX = 30_000;
+
+const ACCEPT = 'application/json, text/event-stream';
+export interface HttpUpstreamOptions {
+  readonly target: HttpTarget;
+  readonly messageBytesMax: number;
+  /** The session as another process left it; null: a new one. */
+  readonly session: UpstreamSession | null;
+  /** The server took up a session anew that it had forgotten. */
+  readonly renewed: () => void;
+}
+
+export class HttpUpstream implements Upstream {
+  readonly #options: HttpUpstreamOptions;
+  /** Bounded by the calls of a session. */
+  readonly #underWay = new Set<UnderWay>();
+  readonly #ending = new AbortController();
+  /** The server's name for the session; null: it has none. */
+  #sessionId: string | null = null;
+  #revision: string | null = null;
+  /** What began the session, to begin it again. */
+  #beginning: { body: Uint8Array; headers: ForwardedHeaders } | null = null;
+  #renewing: Promise<void> | null = null;
+
+  constructor(options: HttpUpstreamOptions) {
+    this.#options = options;
+    const { session } = options;
+    if (session === null) return;
+    const { body, headers } = session.beginning;
+    this.#beginning = { body: Buffer.from(body), headers };
+    this.#sessionId = session.id;
+    this.#revision = session.revision;
+  }
+
+  get session(): UpstreamSession | null {
+    if (this.#beginning === null) return null;
+    const { body, headers } = this.#beginning;
+    const beginning = { body: Buffer.from(body).toString(), headers };
+    return { beginning, id: this.#sessionId, revision: this.#revision };
+  }
+
+  async initialize(
+    body: Uint8Array,
+    headers: ForwardedHeaders,
+    before: MessageSink,
+  ): Promise<RpcMessage | Reply> {
+    const response = await this.#request('POST', headers, body);
+    if (!isSuccess(response)) return this.#toReply(response);
+    const answer = await this.#firstAnswer(response, before);
+    this.#sessionId = response.header('mcp-session-id');
+    const { protocolVersion } = (answer.value ?? {}) as { protocolVersion?: unknown };
+    this.#revision = typeof protocolVersion === 'string' ? protocolVersion : null;
+    this.#beginning = { body, headers };
+    return answer;
+  }
+
+  call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void {
+    failInto(sink, this.#call(body, headers, sink));
+  }
+
+  resume(reached: string | null, headers: ForwardedHeaders, sink: MessageSink): void {
+    const takeUp = async (): Promise<void> => {
+      if (reached === null) throw new UpstreamError('broken');
+      const from = await this.#resume({ lastId: reached, retryMs: RESUME_MS }, headers, sink);
+      await this.#takeUp(from, headers, sink);
+    };
+    failInto(sink, takeUp());
+  }
+
+  async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
+    const answer = await this.#requestInSession('POST', headers, body);
+    return answer instanceof HttpResponse ? this.#toReply(answer) : answer;
+  }
+
+  listen(headers: ForwardedHeaders, sink: MessageSink, reached: string | null): void {
+    const last = { lastId: reached ?? '', retryMs: RESUME_MS };
+    void this.#listen(last, headers, sink).catch((error: unknown) => {
+      if (!(error instanceof UpstreamError)) throw error;
+    });
+  }
+
+  async suspend(): Promise<void> {
+    this.#ending.abort();
+    for (const request of this.#underWay) request.destroy();
+  }
+
+  async end(): Promise<void> {
+    await this.suspend();
+    if (this.#sessionId === null) return;
+    const headers = this.#withSession(this.#beginning?.headers ?? {});
+    // Nobody is there to be told what comes of it.
+    const response = await this.#options.target.request('DELETE', headers, null).catch(() => null);
+    response?.destroy();
+  }
+
+  async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    const answer = await this.#requestInSession('POST', headers, body);
+    if (!(answer instanceof HttpResponse)) return tellRefusal(answer, sink);
+    await this.#takeUp(await this.#readAnswer(answer, sink), headers, sink);
+  }
+
+  /** Takes an event stream up until all is answered. @throws {UpstreamError} */
+  async #takeUp(from: Resumable | null, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    let resumable = from;
+    for (let failures = 0; !sink.isClosed; ) {
+      if (resumable === null || failures === RESUMES_MAX) throw new UpstreamError('broken');
+      const before: Resumable = resumable;
+      await this.#pause(before.retryMs);
+      resumable = await this.#resume(before, headers, sink);
+      failures = resumable.lastId === before.lastId ? failures + 1 : 0;
+    }
+  }
+
+  /** Takes an event stream up where it broke. @returns where it is now. */
+  async #resume(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<Resumable> {
+    const resuming = this.#withSession({ ...headers, 'Last-Event-ID': from.lastId });
+    try {
+      const response = await this.#request('GET', resuming, null);
+      if (isSuccess(response) && isEventStream(response)) {
+        return (await this.#readAnswer(response, sink)) ?? from;
+      }
+      response.destroy();
+      throw new UpstreamError('refused', response.status);
+    } catch (error) {
+      // Perhaps it is starting again.
+      if (error instanceof UpstreamError && MAY_PASS.has(error.reason)) return from;
+      throw error;
+    }
+  }
+
+  /** The answer to a request that has one, as soon as it is there. */
+  #firstAnswer(response: HttpResponse, before: MessageSink): Promise<RpcMessage> {
+    return new Promise((resolve, reject) => {
+      // A body that ends without the answer is told by `#readAnswer`.
+      const sink = answerSink(before, { answered: resolve, failed: () => undefined });
+      this.#readAnswer(response, sink).then(() => reject(new UpstreamError('rubbish')), reject);
+    });
+  }
+
+  async #listen(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
+    let last = from;
+    for (let failures = 0; !sink.isClosed; ) {
+      const before = last;
+      try {
+        const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
+        const answer = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
+        if (answer instanceof HttpResponse && isEventStream(answer)) {
+          failures = 0;
+          last = (await this.#readAnswer(answer, sink)) ?? before;
+        } else {
+          if (answer instanceof HttpResponse) answer.destroy();
+          // It offers no such stream.
+          else if (answer.status === 405) return;
+          // What it does not know any more cannot be resumed, but listened to from now on.
+          last = { ...before, lastId: '' };
+          failures++;
+        }
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || this.#ending.signal.aborted) throw error;
+        failures++;
+      }
+      await this.#pause(Math.max(last.retryMs, RESUME_MS * (2 ** Math.min(failures, 5) - 1)));
+    }
+  }
+
+  /**
+   * Gives the messages of an answer to the sink, in their order.
+   * @returns where to take it up again if it ended or broke too soon; null: nowhere.
+   * @throws {UpstreamError}
+   */
+  async #readAnswer(response: HttpResponse, sink: MessageSink): Promise<Resumable | null> {
+    if (!isEventStream(response)) {
+      await pushAll(await readText(response, this.#options.messageBytesMax), sink, null);
+      if (!sink.isClosed) throw new UpstreamError('rubbish');
+      return null;
+    }
+    const decoder = new SseDecoder();
+    let lastId = '';
+    let lingering: NodeJS.Timeout | undefined;
+    try {
+      await readEvents(response, this.#options.messageBytesMax, {
+        decoder,
+        take: ({ id, type, data }) => {
+          if (id !== null) lastId = id;
+          if (data === null || data === '' || (type !== '' && type !== 'message')) {
+            if (id !== null && id !== '') sink.reached?.(id);
+            return undefined;
+          }
+          const room = pushAll(data, sink, lastId === '' ? null : lastId);
+          if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
+          return room;
+        },
+      });
+    } catch (error) {
+      const isResumable = error instanceof UpstreamError && error.reason === 'broken' && lastId !== '';
+      if (!isResumable && !sink.isClosed) throw error;
+    } finally {
+      clearTimeout(lingering);
+    }
+    return lastId === '' ? null : { lastId, retryMs: decoder.retryMs ?? RESUME_MS };
+  }
+
+  #toReply(response: HttpResponse): Promise<Reply> {
+    return toReply(response, this.#options.messageBytesMax);
+  }
+
+  /**
+   * A request; if the server has forgotten the session, once more in a new one: what it refused so it has not carried out.
+   * @returns a refusal whole.
+   */
+  async #requestInSession(
+    method: 'POST' | 'GET',
+    headers: ForwardedHeaders,
+    body: Uint8Array | null,
+  ): Promise<HttpResponse | Reply> {
+    // Whoever comes while it begins anew has a session to wait for.
+    await this.#renewing?.catch(() => undefined);
+    const sessionId = this.#sessionId;
+    const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), body));
+    if (sessionId === null || answer instanceof HttpResponse || !hasForgotten(answer)) return answer;
+    await this.#renew(sessionId);
+    const { 'Last-Event-ID': _, ...fresh } = headers;
+    return this.#refusalOr(this.#request(method, this.#withSession(fresh), body));
+  }
+
+  async #refusalOr(requested: Promise<HttpResponse>): Promise<HttpResponse | Reply> {
+    const response = await requested;
+    return isSuccess(response) ? response : toRefusal(response, this.#options.messageBytesMax);
+  }
+
+  async #request(
+    method: 'POST' | 'GET',
+    headers: ForwardedHeaders,
+    body: Uint8Array | null,
+  ): Promise<HttpResponse> {
+    if (this.#ending.signal.aborted) throw new UpstreamError('broken');
+    const media: Record<string, string> =
+      body === null
+        ? { Accept: 'text/event-stream' }
+        : { Accept: ACCEPT, 'Content-Type': 'application/json' };
+    return this.#options.target.request(method, { ...headers, ...media }, body, this.#underWay);
+  }
+
+  #withSession(headers: ForwardedHeaders): ForwardedHeaders {
+    return {
+      ...headers,
+      ...(this.#revision === null ? {} : { 'MCP-Protocol-Version': this.#revision }),
+      ...(this.#sessionId === null ? {} : { 'Mcp-Session-Id': this.#sessionId }),
+    };
+  }
+
+  /** Begins the session anew, once for all who found that it was forgotten. */
+  #renew(forgotten: string): Promise<void> {
+    if (this.#renewing === null && this.#sessionId !== forgotten) return Promise.resolve();
+    this.#renewing ??= this.#beginAgain(forgotten).finally(() => {
+      this.#renewing = null;
+    });
+    return this.#renewing;
+  }
+
+  async #beginAgain(forgotten: string): Promise<void> {
+    const { body, headers } = this.#beginning as { body: Uint8Array; headers: ForwardedHeaders };
+    this.#sessionId = null;
+    this.#revision = null;
+    const answer = await this.initialize(body, headers, NOWHERE).catch((error: unknown) => {
+      this.#sessionId = forgotten;
+      throw error;
+    });
+    if ('status' in answer) {
+      this.#sessionId = forgotten;
+      throw new UpstreamError('session_lost', answer.status);
+    }
+    await this.#toReply(await this.#request('POST', this.#withSession(headers), INITIALIZED));
+    this.#options.renewed();
+  }
+
+  #pause(ms: number): Promise<void> {
+    return sleep(Math.min(ms, PAUSE_MS_MAX), undefined, { signal: this.#ending.signal }).catch(() => {
+      throw new UpstreamError('broken');
+    });
+  }
+}
+
+/** What fails of a call answers it. */
+function failInto(sink: MessageSink, call: Promise<void>): void {
+  void call.catch((error: unknown) => {
+    if (!(error instanceof UpstreamError)) throw error;
+    sink.fail(error.toRpcError());
+  });
+}
+
+/** An HTTP error: what it says goes to the client, where it is an answer to the call. @throws {UpstreamError} `refused` */
+function tellRefusal({ status, body }: Reply, sink: MessageSink): void {
+  for (const message of readMessages(body) ?? []) if (message.kind === 'response') void sink.push(message);
+  if (!sink.isClosed) throw new UpstreamError('refused', status);
+}
+
+/** Where an event stream can be taken up again. */
+interface Resumable {
+  readonly lastId: string;
+  readonly retryMs: number;
+}

@@ -1,0 +1,189 @@
+/**
+ * Brings a replica in step with its log, at the start and each time that it may have missed something: the newest entry
+ * of every stream, and from then on all that come. Finds out where the log has lost what this broker has seen of it.
+ */
+
+import type { Logger } from '../../log.js';
+import { LogError } from '../../storage/event-log.js';
+import type { ReplicatedLog, StoredEntry, StoredSubscriber } from '../../storage/replicated-log.js';
+import type { Replica } from './replica.js';
+import type { ReplicaStream } from './replica-stream.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
+import { TOMBSTONE_MS } from './tombstones.js';
+import { Turns } from './turns.js';
+
+export interface LogSyncOptions {
+  readonly log: ReplicatedLog;
+  readonly replica: Replica;
+  readonly subscribers: ReplicaSubscribers;
+  readonly logger: Logger;
+  /** Begins a stream anew, under another epoch, because the log has lost some of it. @throws {LogError} */
+  readonly renew: (stream: ReplicaStream) => Promise<void>;
+  /** Entries may be missing from now on. */
+  readonly lost: (reason: string) => void;
+  readonly failed: (error: Error) => void;
+  /** Unix time, milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** Reads of streams that have to be caught up with, at a time: servers answer in time, however many there are. */
+const READS_MAX = 64;
+
+/** One time of following the log. */
+interface Round {
+  readonly seen: Set<string>;
+  /** What has to be read, or written, before the replica is in step. */
+  readonly work: Promise<void>[];
+  /** The log is another, or shorter than it was. */
+  readonly hasLost: boolean;
+}
+
+export class LogSync {
+  readonly #options: LogSyncOptions;
+  /** Streams that the log has lost some of, until they began anew: the log may fail again before that. */
+  readonly #toRenew = new Map<string, ReplicaStream>();
+  /** Streams that are being caught up with, and up to where at least. */
+  readonly #behind = new Map<string, number>();
+  readonly #reads = new Turns(READS_MAX);
+  #identity: string | null = null;
+  #stop: () => void = () => undefined;
+
+  constructor(options: LogSyncOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when all was taken up that the log has. @throws {LogError} @throws {LogCorruption} */
+  async begin(): Promise<void> {
+    const { log, replica, subscribers, logger } = this.#options;
+    this.end();
+    const extent = await log.open();
+    const seenAt = Math.max(replica.lastAt, subscribers.lastAt);
+    const isOther = this.#identity !== null && extent.identity !== this.#identity;
+    const round: Round = {
+      seen: new Set(),
+      work: [],
+      hasLost: isOther || extent.lastAt < seenAt,
+    };
+    if (round.hasLost) {
+      logger.error({ lastAt: extent.lastAt, seenAt }, 'the log has lost entries');
+      replica.forgetPositions();
+    }
+    this.#behind.clear();
+    subscribers.begin(round.hasLost);
+    await this.#follow(round);
+    for (const stream of replica.streams()) {
+      if (round.seen.has(stream.name)) continue;
+      replica.drop(stream);
+      if (round.hasLost) this.#toRenew.set(stream.name, stream);
+    }
+    this.#identity = extent.identity;
+    await Promise.all(round.work);
+    for (const [name, stream] of this.#toRenew) {
+      await this.#options.renew(stream);
+      this.#toRenew.delete(name);
+    }
+    await subscribers.end();
+  }
+
+  end(): void {
+    this.#stop();
+    this.#stop = () => undefined;
+  }
+
+  /** Resolves when the newest of each stream was received; goes on afterwards. */
+  async #follow(round: Round): Promise<void> {
+    const { log, lost } = this.#options;
+    let isUpToDate = false;
+    let settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
+    const upToDate = new Promise<void>((resolve, reject) => {
+      settle = { resolve, reject };
+    });
+    // It may fail before it is waited for.
+    upToDate.catch(() => undefined);
+    const attempt = (act: () => void): void => {
+      try {
+        act();
+      } catch (error) {
+        this.#options.failed(error as Error);
+      }
+    };
+    this.#stop = await log.follow({
+      received: (stored) => attempt(() => this.#received(stored, isUpToDate ? null : round)),
+      receivedSubscriber: (stored) =>
+        attempt(() => this.#receivedSubscriber(stored, isUpToDate ? null : round)),
+      upToDate: () => {
+        isUpToDate = true;
+        settle?.resolve();
+      },
+      lost: (reason) => {
+        if (isUpToDate) lost(reason);
+        else settle?.reject(new LogError('io', reason));
+      },
+    });
+    await upToDate;
+  }
+
+  /** @param round null: it is one of the new ones. */
+  #received(stored: StoredEntry, round: Round | null): void {
+    const { replica, subscribers, nowMs } = this.#options;
+    subscribers.followedAt = stored.at;
+    round?.seen.add(stored.stream);
+    const stream = replica.find(stored.stream);
+    if (round?.hasLost === true && stream !== undefined && !isSame(stream, stored)) {
+      replica.drop(stream);
+      if (stored.entry.epoch === stream.epoch && stored.entry.state !== 'removed') {
+        this.#toRenew.set(stream.name, stream);
+        return;
+      }
+    }
+    const known = replica.find(stored.stream);
+    // What lies before it since this broker looked last was not followed.
+    if (round !== null && known !== undefined && known.tailAt < stored.at) this.#behind.set(stored.stream, 0);
+    if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
+      this.#begin(this.#catchUp(stored), round);
+    }
+    const { state, atMs } = stored.entry;
+    if (round !== null && state === 'removed' && atMs + TOMBSTONE_MS < nowMs()) this.#dropRemoved(stored);
+  }
+
+  #receivedSubscriber(stored: StoredSubscriber, round: Round | null): void {
+    const { subscribers } = this.#options;
+    const read = subscribers.received(stored);
+    if (read !== null) this.#begin(read, round);
+    subscribers.followedAt = stored.at;
+  }
+
+  #begin(read: () => Promise<void>, round: Round | null): void {
+    const work = this.#reads.take(read);
+    if (round !== null) round.work.push(work);
+    // It may fail before the round waits for it, or after the round has failed.
+    work.catch((error: Error) => (round === null ? this.#catchUpFailed(error) : undefined));
+  }
+
+  #dropRemoved({ stream, at }: StoredEntry): void {
+    const { log } = this.#options;
+    for (const dropping of [log.dropBelow(stream, at + 1), log.subscribers.dropBelow(stream, null, at)]) {
+      dropping.catch(() => undefined);
+    }
+  }
+
+  /** Until a stream is caught up with, what comes of it does not follow what was looked at. @returns what does so. */
+  #catchUp(stored: StoredEntry): () => Promise<void> {
+    const { stream, at } = stored;
+    this.#behind.set(stream, Math.max(at, this.#behind.get(stream) ?? 0));
+    return async () => {
+      await this.#options.replica.takeUpNewest(stored);
+      if ((this.#behind.get(stream) ?? 0) <= at) this.#behind.delete(stream);
+    };
+  }
+
+  #catchUpFailed(error: Error): void {
+    const { lost, failed } = this.#options;
+    if (error instanceof LogError) lost(error.message);
+    else failed(error);
+  }
+}
+
+function isSame(stream: ReplicaStream, { at, entry }: StoredEntry): boolean {
+  return stream.at === at && stream.entry.writer === entry.writer;
+}

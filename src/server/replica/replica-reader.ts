@@ -1,0 +1,193 @@
+/**
+ * Reads runs of frames from a replicated log for readers who are below the ring. Identical reads that are under way are
+ * one, whichever edges ask; more than a few wait for their turn.
+ */
+
+import type { EventParts } from '../../core/event-parts.js';
+import { IdLine } from '../../core/sse-frame.js';
+import { idLinesBytes } from '../../ring/append.js';
+import type { LogRun } from '../../storage/event-log.js';
+import { decodeParts } from '../../storage/jetstream/log-entry.js';
+import { joined } from '../../storage/lmdb/collect-run.js';
+import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
+import type { ReplayStats } from '../replay/replay-pool.js';
+import { findLastBefore } from './entry-search.js';
+import type { ReplicaStream } from './replica-stream.js';
+
+export interface ReplicaReaderOptions {
+  readonly log: ReplicatedLog;
+  /** Reads under way at a time. */
+  readonly readsMax: number;
+}
+
+/** The first entry from a position on, if it follows the one that it should: then it counts. */
+interface Place {
+  readonly from: number;
+  readonly previous: number;
+}
+
+/** Entries in one run: small ones would otherwise be read for long before the first is written. */
+const ENTRIES_MAX = 64;
+/** Places that are remembered, where readers may go on. */
+const PLACES_MAX = 10_000;
+
+export class ReplicaReader {
+  readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
+  readonly #options: ReplicaReaderOptions;
+  readonly #underWay = new Map<string, Promise<LogRun | null>>();
+  readonly #waiting: (() => void)[] = [];
+  /** Where an event is to be looked for, by its id; those that were used last come last. */
+  readonly #places = new Map<string, Place>();
+
+  constructor(options: ReplicaReaderOptions) {
+    this.#options = options;
+  }
+
+  get depth(): number {
+    return this.#underWay.size + this.#waiting.length;
+  }
+
+  /**
+   * The frames after a seq, at most `bytesMax` but at least one. Null: the event after it cannot be read any more.
+   * @throws {LogError} @throws {LogCorruption}
+   */
+  async read(stream: ReplicaStream, afterSeq: number, bytesMax: number): Promise<LogRun | null> {
+    const key = `${stream.epoch}.${afterSeq}.${bytesMax}`;
+    for (;;) {
+      const underWay = this.#underWay.get(key);
+      if (underWay !== undefined) {
+        this.stats.shared++;
+        return underWay;
+      }
+      if (this.#underWay.size < this.#options.readsMax) break;
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    const reading = this.#read(stream, afterSeq + 1, bytesMax).finally(() => {
+      this.#underWay.delete(key);
+      for (const wake of this.#waiting.splice(0)) wake();
+    });
+    this.#underWay.set(key, reading);
+    return reading;
+  }
+
+  async #read(stream: ReplicaStream, seq: number, bytesMax: number): Promise<LogRun | null> {
+    this.stats.reads++;
+    try {
+      const entries = await this.#collect(stream, seq, bytesMax);
+      const run = entries === null ? null : toRun(stream.epoch, seq, entries, bytesMax);
+      this.stats.bytes += run?.frames.length ?? 0;
+      return run;
+    } catch (error) {
+      this.stats.failed++;
+      throw error;
+    }
+  }
+
+  /** The entries from that of `seq` on, of as many bytes as are wanted. */
+  async #collect(stream: ReplicaStream, seq: number, bytesMax: number): Promise<StoredEntry[] | null> {
+    const { log } = this.#options;
+    const first = await this.#find(stream, seq);
+    if (first === null) return null;
+    const entries = [first];
+    let bytes = first.body.length;
+    let last = first;
+    let lookedAt = first.at;
+    for (let read = 0; read < ENTRIES_MAX && bytes < bytesMax && last.at < stream.at; read++) {
+      const stored = await log.next(stream.name, lookedAt + 1);
+      if (stored === null || stored.at > stream.at) break;
+      lookedAt = stored.at;
+      // It does not count.
+      if (stored.entry.previous !== last.at) continue;
+      last = stored;
+      if (stored.entry.count === 0) continue;
+      entries.push(stored);
+      bytes += stored.body.length;
+    }
+    const next = (entries.at(-1) as StoredEntry).entry.head + 1;
+    this.#remember(`${stream.epoch}.${next}`, { from: last.at + 1, previous: last.at });
+    return entries;
+  }
+
+  async #find(stream: ReplicaStream, seq: number): Promise<StoredEntry | null> {
+    const { log } = this.#options;
+    const place = this.#places.get(`${stream.epoch}.${seq}`);
+    const guessed = place === undefined ? null : await log.next(stream.name, place.from);
+    if (guessed?.entry.previous === place?.previous && guessed !== null && has(guessed, stream, seq))
+      return guessed;
+    const found = await findLastBefore(log, stream, ({ afterSeq }) => afterSeq >= seq);
+    if (found === null || !has(found, stream, seq)) return null;
+    this.#remember(`${stream.epoch}.${seq}`, { from: found.at, previous: found.entry.previous });
+    return found;
+  }
+
+  #remember(key: string, place: Place): void {
+    this.#places.delete(key);
+    this.#places.set(key, place);
+    for (const oldest of this.#places.keys()) {
+      if (this.#places.size <= PLACES_MAX) break;
+      this.#places.delete(oldest);
+    }
+  }
+}
+
+function has({ entry }: StoredEntry, { epoch }: ReplicaStream, seq: number): boolean {
+  return entry.epoch === epoch && seq <= entry.head && seq > entry.head - entry.count;
+}
+
+/** The events of some entries from `seq` on, framed with their ids. */
+function toRun(epoch: string, seq: number, entries: readonly StoredEntry[], bytesMax: number): LogRun {
+  const frames: Uint8Array[] = [];
+  let lastSeq = seq - 1;
+  let size = 0;
+  for (const { entry, body, at, stream } of entries) {
+    const parts = decodeParts(body, entry.count, `entry ${at} of stream ${stream}`);
+    const skipped = lastSeq - (entry.head - entry.count);
+    const taken = countWithin(parts, skipped, bytesMax - size, size === 0);
+    if (taken === 0) break;
+    const framed = frame(epoch, lastSeq + 1, parts, { skipped, taken });
+    frames.push(framed);
+    size += framed.length;
+    lastSeq += taken;
+  }
+  return {
+    firstSeq: seq,
+    lastSeq,
+    frames: frames.length === 1 ? (frames[0] as Uint8Array) : joined(frames, size),
+  };
+}
+
+/** How many events after some fit into a size, without their ids; one does in any case where it is the first. */
+function countWithin({ ends }: EventParts, skipped: number, bytesMax: number, isFirst: boolean): number {
+  const start = startOf(ends, skipped);
+  let taken = isFirst ? 1 : 0;
+  while (skipped + taken < ends.length && (ends[skipped + taken] as number) - start <= bytesMax) taken++;
+  return taken;
+}
+
+function frame(
+  epoch: string,
+  firstSeq: number,
+  { bytes, ends }: EventParts,
+  { skipped, taken }: { skipped: number; taken: number },
+): Uint8Array {
+  let partStart = startOf(ends, skipped);
+  const partsBytes = (ends[skipped + taken - 1] as number) - partStart;
+  const framed = new Uint8Array(partsBytes + idLinesBytes(epoch.length, firstSeq, taken));
+  const idLine = new IdLine();
+  idLine.start(epoch, firstSeq);
+  let at = 0;
+  for (let i = skipped; i < skipped + taken; i++) {
+    const partEnd = ends[i] as number;
+    framed.set(idLine.bytes.subarray(0, idLine.length), at);
+    at += idLine.length;
+    framed.set(bytes.subarray(partStart, partEnd), at);
+    at += partEnd - partStart;
+    partStart = partEnd;
+    idLine.next();
+  }
+  return framed;
+}
+
+function startOf(ends: Uint32Array, index: number): number {
+  return index === 0 ? 0 : (ends[index - 1] as number);
+}

@@ -1,0 +1,268 @@
+/**
+ * What this broker has of the named subscribers in a replicated log: the newest entry of each that counts, which it hands
+ * on to `NamedSubscribers` under the epoch that their stream has. Entries come from the one who follows the log, from this
+ * broker's own appends, and from reads where it cannot be told whether one counts.
+ *
+ * Single owner: the main thread.
+ */
+
+import type { NamedSubscribers } from '../../broker/named-subscribers.js';
+import { type Cursor, parseCursor } from '../../core/cursor.js';
+import { LogError } from '../../storage/event-log.js';
+import type { ReplicatedLog, StoredSubscriber, SubscriberKey } from '../../storage/replicated-log.js';
+import { findNewest } from './newest-entry.js';
+import type { Replica } from './replica.js';
+import type { ReplicaStream } from './replica-stream.js';
+import type { WriteNames } from './write-names.js';
+
+export interface ReplicaSubscribersOptions {
+  readonly log: ReplicatedLog;
+  readonly replica: Pick<Replica, 'find'>;
+  readonly named: Pick<NamedSubscribers, 'take'>;
+  readonly names: WriteNames;
+  /** Unix time, milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** The newest entry that counts, and where the newest of all lies, which were all looked at. */
+interface Known {
+  readonly stored: StoredSubscriber;
+  readonly tailAt: number;
+}
+
+/** That a subscriber was forgotten is said for so long to those who were away. */
+const TOMBSTONE_MS = 60_000;
+/** Old entries of a subscriber that lie in the log before they are deleted. */
+const OLD_ENTRIES_MAX = 16;
+const RESTORE_TRIES_MAX = 10;
+
+export class ReplicaSubscribers {
+  /** Position of the newest entry of any subscriber. */
+  lastAt = 0;
+  /** All that the log has up to this position was received. */
+  followedAt = 0;
+  readonly #options: ReplicaSubscribersOptions;
+  /** By stream and subscriber. */
+  readonly #known = new Map<string, Map<string, Known>>();
+  /** Those that are being caught up with, by their keys, and up to where at least. */
+  readonly #behind = new Map<string, number>();
+  /** Those that are forgotten and still in the log. */
+  readonly #tombstones = new Map<string, StoredSubscriber>();
+  /** What this broker knew of a log that has lost some of it, until that is written down again. */
+  readonly #toRestore = new Map<string, StoredSubscriber>();
+  /** Own writes of each subscriber since the log was told to delete what is old. */
+  readonly #oldEntries = new Map<string, number>();
+  #seen: Set<string> | null = null;
+
+  constructor(options: ReplicaSubscribersOptions) {
+    this.#options = options;
+  }
+
+  find({ stream, subscriber }: SubscriberKey): Known | undefined {
+    return this.#known.get(stream)?.get(subscriber);
+  }
+
+  /** Whether all that the log has of them up to a position was taken up. */
+  knowsUpTo(at: number): boolean {
+    return this.followedAt >= at && this.#behind.size === 0;
+  }
+
+  /** A stream is there, perhaps anew: what is known of its subscribers is theirs. */
+  opened(stream: ReplicaStream): void {
+    for (const { stored } of this.#known.get(stream.name)?.values() ?? []) this.#show(stored);
+  }
+
+  /** A stream is no more, and its subscribers go with it. */
+  removed({ name, entry, at }: ReplicaStream): void {
+    const { log, names } = this.#options;
+    const ofStream = [...(this.#known.get(name)?.values() ?? [])];
+    const gone = ofStream.filter(({ stored }) => stored.entry.origin === entry.origin);
+    for (const { stored } of gone) this.#forget(stored);
+    if (gone.length > 0 && names.isOwn(entry)) ignoreFailure(log.subscribers.dropBelow(name, null, at));
+  }
+
+  /** Takes up all that the log has of one at the moment of the call, or newer. @throws {LogError} */
+  async catchUp(key: SubscriberKey): Promise<void> {
+    const { log } = this.#options;
+    const before = this.find(key);
+    if (log.isExact) {
+      const newest = await log.subscribers.newest(key);
+      if (newest !== null) return this.#take({ stored: newest, tailAt: newest.at });
+    } else {
+      const found = await findNewest({
+        newest: () => log.subscribers.newest(key),
+        next: (from) => log.subscribers.next(key, from),
+      });
+      if (found !== null) return this.#take(found);
+    }
+    if (before !== undefined && this.find(key) === before) this.#forget(before.stored);
+  }
+
+  /** An entry that this broker wrote is in the log: resolves with whether it is the newest that counts. @throws {LogError} */
+  async appended(stored: StoredSubscriber, after: number): Promise<boolean> {
+    // Nothing can be missing in between.
+    if (this.#options.log.isExact || stored.at === after + 1) this.#take({ stored, tailAt: stored.at });
+    else await this.catchUp(stored);
+    const isNewest = this.find(stored)?.stored.entry.writer === stored.entry.writer;
+    if (isNewest) this.#dropOld(stored);
+    return isNewest;
+  }
+
+  /** Following begins anew. @param hasLost the log is another, or shorter than it was. */
+  begin(hasLost: boolean): void {
+    this.#seen = new Set();
+    this.#behind.clear();
+    if (!hasLost) return;
+    for (const { stored } of this.#all()) {
+      // What is there already was known before the log failed a second time.
+      if (!this.#toRestore.has(keyOf(stored))) this.#toRestore.set(keyOf(stored), stored);
+    }
+    this.#known.clear();
+    this.#tombstones.clear();
+    this.lastAt = 0;
+  }
+
+  /** @returns what reads the rest, before which it cannot be taken up; null: it is. */
+  received(stored: StoredSubscriber): (() => Promise<void>) | null {
+    const key = keyOf(stored);
+    const known = this.find(stored);
+    const isBeginning = this.#seen !== null;
+    this.#seen?.add(key);
+    if (stored.at <= (known?.tailAt ?? 0)) return null;
+    if (this.#options.log.isExact) {
+      this.#take({ stored, tailAt: stored.at });
+      return null;
+    }
+    const { previous } = stored.entry;
+    const follows = known === undefined ? previous === 0 : previous <= known.stored.at;
+    // What lies before it since this broker looked last was not followed.
+    if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined))
+      return this.#whenRead(stored);
+    // One that follows another than the newest does not count.
+    const newest = known !== undefined && previous < known.stored.at ? known.stored : stored;
+    this.#take({ stored: newest, tailAt: stored.at });
+    return null;
+  }
+
+  /** All that the log had when following began was received, and the streams are there. @throws {LogError} */
+  async end(): Promise<void> {
+    const { replica, log } = this.#options;
+    const seen = this.#seen;
+    this.#seen = null;
+    for (const stored of this.#toRestore.values()) await this.#restore(stored);
+    this.#toRestore.clear();
+    for (const { stored, tailAt } of this.#all()) {
+      const stream = replica.find(stored.stream);
+      if (stream !== undefined && stream.entry.origin !== stored.entry.origin) {
+        ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, tailAt + 1));
+        this.#forget(stored);
+      } else if (seen?.has(keyOf(stored)) === false) {
+        await this.catchUp(stored);
+      }
+    }
+  }
+
+  /** What was forgotten a while ago goes from the log. Call it each second. */
+  sweep(): void {
+    const { log, nowMs } = this.#options;
+    for (const [key, stored] of this.#tombstones) {
+      if (stored.entry.atMs + TOMBSTONE_MS > nowMs()) return;
+      this.#tombstones.delete(key);
+      if (this.find(stored)?.stored !== stored) continue;
+      this.#forget(stored);
+      ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, stored.at + 1));
+    }
+  }
+
+  #all(): Known[] {
+    return [...this.#known.values()].flatMap((known) => [...known.values()]);
+  }
+
+  #take(known: Known): void {
+    const { stored, tailAt } = known;
+    const { stream, subscriber } = stored;
+    this.lastAt = Math.max(this.lastAt, tailAt);
+    if (tailAt <= (this.find(stored)?.tailAt ?? 0)) return;
+    let ofStream = this.#known.get(stream);
+    if (ofStream === undefined) {
+      ofStream = new Map();
+      this.#known.set(stream, ofStream);
+    }
+    ofStream.set(subscriber, known);
+    if (stored.entry.acked === null) this.#tombstones.set(keyOf(stored), stored);
+    this.#show(stored);
+  }
+
+  /** Until one is caught up with, what comes of it does not follow what was looked at. */
+  #whenRead(stored: StoredSubscriber): () => Promise<void> {
+    const key = keyOf(stored);
+    this.#behind.set(key, stored.at);
+    return async () => {
+      // What is the first to follow one that counts does so too.
+      const first = await this.#options.log.subscribers.next(stored, stored.entry.previous + 1);
+      if (first?.at === stored.at) this.#take({ stored, tailAt: stored.at });
+      else await this.catchUp(stored);
+      if (this.#behind.get(key) === stored.at) this.#behind.delete(key);
+    };
+  }
+
+  #forget({ stream, subscriber, entry }: StoredSubscriber): void {
+    const ofStream = this.#known.get(stream);
+    ofStream?.delete(subscriber);
+    if (ofStream?.size === 0) this.#known.delete(stream);
+    this.#oldEntries.delete(keyOf({ stream, subscriber }));
+    const known = this.#options.replica.find(stream);
+    if (known?.entry.origin === entry.origin) this.#options.named.take(known.epoch, subscriber, null);
+  }
+
+  #show({ stream, subscriber, entry }: StoredSubscriber): void {
+    const known = this.#options.replica.find(stream);
+    if (known?.entry.origin !== entry.origin) return;
+    this.#options.named.take(known.epoch, subscriber, cursorOf(entry.acked));
+  }
+
+  #dropOld({ stream, subscriber, at }: StoredSubscriber): void {
+    const key = keyOf({ stream, subscriber });
+    const count = (this.#oldEntries.get(key) ?? 0) + 1;
+    this.#oldEntries.set(key, count % OLD_ENTRIES_MAX);
+    if (count < OLD_ENTRIES_MAX) return;
+    ignoreFailure(this.#options.log.subscribers.dropBelow(stream, subscriber, at));
+  }
+
+  /**
+   * Writes down again what the log has lost, unless another broker did. Where the stream began anew, whoever made it anew,
+   * the subscriber is told so, and does not come as if it were new.
+   */
+  async #restore(lost: StoredSubscriber): Promise<void> {
+    const { log, replica, names } = this.#options;
+    const acked = cursorOf(lost.entry.acked);
+    if (acked === null) return;
+    for (let tries = 0; tries < RESTORE_TRIES_MAX; tries++) {
+      await this.catchUp(lost);
+      const origin = replica.find(lost.stream)?.entry.origin;
+      if (origin === undefined) return;
+      const known = this.find(lost);
+      const there = known?.stored.entry.origin === origin ? cursorOf(known.stored.entry.acked) : null;
+      if (there !== null && (there.epoch !== acked.epoch || there.seq >= acked.seq)) return;
+      const entry = { ...lost.entry, origin, previous: known?.stored.at ?? 0, writer: names.next() };
+      const after = known?.tailAt ?? 0;
+      const at = await log.subscribers.append(lost, entry, after);
+      if (at !== null && (await this.appended({ ...lost, entry, at }, after))) return;
+    }
+  }
+}
+
+function keyOf({ stream, subscriber }: SubscriberKey): string {
+  return `${stream}/${subscriber}`;
+}
+
+function cursorOf(acked: string | null): Cursor | null {
+  return acked === null ? null : parseCursor(acked);
+}
+
+/** What is not deleted now is with the next start. */
+function ignoreFailure(dropping: Promise<void>): void {
+  dropping.catch((error: unknown) => {
+    if (!(error instanceof LogError)) throw error;
+  });
+}

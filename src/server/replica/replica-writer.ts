@@ -1,0 +1,321 @@
+/**
+ * Appends to one stream of a replicated log. One append is under way at a time, of all publishes that came meanwhile;
+ * it is to stand after the newest entry that this broker took up, and is refused where another broker was first: then
+ * that one's entry is taken up, and the publishes are judged and given their seqs anew. Nobody has seen the first ones.
+ *
+ * Single owner: the main thread.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Placed, Publish } from '../../broker/replicated-publish.js';
+import { RequestError } from '../../errors.js';
+import { LogCounter, type LogStatus } from '../../ring/log-status.js';
+import { LogError } from '../../storage/event-log.js';
+import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
+import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import { appendWithRoom } from './append-with-room.js';
+import type { LogRoom } from './log-room.js';
+import { judgeGroup } from './publish-judge.js';
+import type { Replica } from './replica.js';
+import type { ReplicaHeld } from './replica-held.js';
+import type { ReplicaObserver, ReplicaStream } from './replica-stream.js';
+import { StreamGone, type Waiting, waitingPublish } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
+
+export interface WriterParts {
+  readonly log: ReplicatedLog;
+  readonly replica: Replica;
+  readonly held: ReplicaHeld;
+  readonly status: LogStatus;
+  readonly room: LogRoom;
+  readonly names: WriteNames;
+  /** The log failed; resolves when it can be asked again. */
+  readonly recovered: (error: LogError) => Promise<void>;
+  readonly nowMs: () => number;
+  /** From 0 up to 1: brokers that race for a stream do not do it in step. */
+  readonly random: () => number;
+}
+
+/** What becomes of the newest entry; null: nothing has to change. */
+export type Change = (entry: LogEntry) => LogEntry | null;
+
+type Item = { readonly publish: Waiting } | { readonly change: Change; done(error?: Error): void };
+
+interface Group {
+  readonly entry: LogEntry;
+  readonly body: Uint8Array;
+  readonly items: readonly Item[];
+  /** Where each publish stands, once the entry is in the log. */
+  readonly places: readonly Placed[];
+}
+
+/** Publishes that wait for one stream, bytes of their parts. */
+const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
+/** How long a publish waits for a log that cannot take it. */
+const COMMIT_MS_MAX = 10_000;
+/** How long is waited for what was appended to come by itself, before it is read. */
+const FOLLOWED_MS_MAX = 50;
+const SOON = { 'Retry-After': '1' };
+/** After so many appends with claims it is looked up which of the older ones are still remembered. */
+const CLAIMS_LOOK = 256;
+/** Who loses a race waits for up to so long. */
+const RACE_MS_MAX = 4;
+
+export class ReplicaWriter implements ReplicaObserver {
+  readonly #parts: WriterParts;
+  readonly #stream: ReplicaStream;
+  #queue: Item[] = [];
+  #queuedBytes = 0;
+  #group: Group | null = null;
+  #isRunning = false;
+  #claimedAppends = 0;
+
+  constructor(parts: WriterParts, stream: ReplicaStream) {
+    this.#parts = parts;
+    this.#stream = stream;
+    stream.observer = this;
+  }
+
+  /**
+   * @throws {RequestError} why it is not appended, or `commit_unknown`
+   * @throws {StreamGone} it was not appended, because the stream is no more
+   */
+  publish(publish: Publish): Promise<Placed> {
+    const bytes = publish.parts.bytes.length;
+    if (this.#queuedBytes > 0 && this.#queuedBytes + bytes > QUEUE_BYTES_MAX) {
+      throw new RequestError('backpressure', undefined, {}, SOON);
+    }
+    this.#queuedBytes += bytes;
+    return new Promise<Placed>((resolve, reject) => {
+      const timer = setTimeout(() => this.#expire(item), COMMIT_MS_MAX);
+      const settled = (): void => {
+        clearTimeout(timer);
+        this.#queuedBytes -= bytes;
+      };
+      const item: Item = { publish: waitingPublish(publish, { settled, placed: resolve, refused: reject }) };
+      this.#enqueue(item);
+    });
+  }
+
+  /**
+   * Changes what the stream's newest entry says. Resolves when it is so.
+   * @throws {StreamGone} @throws {RequestError} `commit_unknown`
+   */
+  change(change: Change): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#enqueue({ change, done: (error) => (error === undefined ? resolve() : reject(error)) });
+    });
+  }
+
+  advanced({ writer }: LogEntry): void {
+    const group = this.#group;
+    if (group === null || group.entry.writer !== writer) return;
+    this.#group = null;
+    let index = 0;
+    for (const item of group.items) {
+      if ('publish' in item) item.publish.placed(group.places[index++] as Placed);
+      else item.done();
+    }
+  }
+
+  /** Whether its append is among what was passed over cannot be told any more. */
+  jumped(): void {
+    this.#giveUp(new RequestError('commit_unknown', undefined, {}, SOON));
+  }
+
+  gone(): void {
+    this.jumped();
+    for (const item of this.#queue.splice(0)) fail(item, new StreamGone());
+  }
+
+  #enqueue(item: Item): void {
+    if (this.#stream.isGone) return fail(item, new StreamGone());
+    this.#queue.push(item);
+    void this.#run();
+  }
+
+  /** What waits is not appended any more; of what is under way nobody knows. */
+  #expire(item: Item): void {
+    const at = this.#queue.indexOf(item);
+    const code = at < 0 ? 'commit_unknown' : 'log_unavailable';
+    if (at >= 0) this.#queue.splice(at, 1);
+    fail(item, new RequestError(code, undefined, {}, SOON));
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      while (this.#queue.length > 0) {
+        try {
+          await this.#step();
+        } catch (error) {
+          if (!(error instanceof LogError)) throw error;
+          await this.#parts.recovered(error);
+        }
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  /** @throws {LogError} nothing was appended by it; what waits still does. */
+  async #step(): Promise<void> {
+    const group = await this.#take();
+    if (group === null) return;
+    this.#group = group;
+    const startedAt = performance.now();
+    for (let isFirst = true; this.#group === group; isFirst = false) {
+      // Another's entry follows the one that this was to follow, so this one never counts.
+      if (this.#stream.at !== group.entry.previous) return this.#judgeAgain(group);
+      await this.#append(group, isFirst);
+    }
+    this.#count(group, startedAt);
+  }
+
+  async #append(group: Group, isFirst: boolean): Promise<void> {
+    const { log, replica, recovered, random, room } = this.#parts;
+    const { name, tailAt: after } = this.#stream;
+    try {
+      const { entry, body } = group;
+      const at = await appendWithRoom(log, this.#stream, { entry, body, after });
+      if (at !== null) return await this.#appended(group, { after, at });
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      this.#parts.status.add(LogCounter.failedCommits, 1);
+      if (error.fault === 'full') room.refused();
+      if (error.fault === 'full' && isFirst) {
+        return this.#giveUp(new RequestError('log_full', undefined, {}, SOON));
+      }
+      await recovered(error);
+      // It may have been appended all the same: what follows the entry that it was to follow says so.
+      await replica.catchUp(name).catch(ignoreLogError);
+      return;
+    }
+    // Refused at its first try it was not appended. After one of which nobody knows, what is first may be that one.
+    if (isFirst) this.#judgeAgain(group);
+    await sleep(random() * RACE_MS_MAX);
+    await replica.catchUp(name);
+    if (this.#stream.tailAt === after && !this.#stream.isGone) {
+      await recovered(new LogError('io', 'the newest entry of a stream is not in the log'));
+    }
+  }
+
+  /** It is in the log: whether it counts is seen when all before it was looked at. @throws {LogError} */
+  async #appended(group: Group, { after, at }: { after: number; at: number }): Promise<void> {
+    const { log, replica } = this.#parts;
+    const stream = this.#stream;
+    // Nothing can be missing in between.
+    if (log.isExact || at === after + 1) {
+      replica.takeUp({ stream: stream.name, at, entry: group.entry, body: group.body });
+    }
+    if (!(await stream.hasTail(at, FOLLOWED_MS_MAX))) await replica.catchUp(stream.name);
+  }
+
+  #judgeAgain(group: Group): void {
+    if (this.#group !== group) return;
+    this.#group = null;
+    this.#queue.unshift(...group.items);
+  }
+
+  /** What is appended next; null when there is nothing, or what is first has to be looked at again. */
+  async #take(): Promise<Group | null> {
+    const { replica, log, held, names, nowMs } = this.#parts;
+    const stream = this.#stream;
+    const first = this.#queue[0];
+    if (first === undefined) return null;
+    if ('change' in first) return this.#takeChange(first);
+    if (first.publish.claim !== null) (await replica.bookOf(stream)).forget(nowMs());
+    const isHeld = await held.isFull(stream);
+    const publishes = this.#publishesFirst();
+    const { accepted, places, claims, refused, needsNewest } = judgeGroup(publishes, stream, {
+      bytesMax: log.bodyBytesMax,
+      isHeld,
+    });
+    const taken = new Set<Waiting>([...accepted, ...refused]);
+    this.#queue = this.#queue.filter((item) => !('publish' in item) || !taken.has(item.publish));
+    if (accepted.length === 0) {
+      if (needsNewest === null) return null;
+      await replica.catchUp(stream.name);
+      needsNewest.isFresh = true;
+      return null;
+    }
+    const before = stream.entry;
+    const body = encodeParts(accepted.map(({ parts }) => parts));
+    const count = claims.count;
+    const entry: LogEntry = {
+      ...before,
+      count,
+      head: before.head + count,
+      bytes: before.bytes + body.length - 4 * count,
+      ...(before.head < before.floor
+        ? { floorAtMs: Math.max(before.atMs, nowMs()), floorAt: stream.at }
+        : {}),
+      previous: stream.at,
+      claimsAfter: claims.list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
+      atMs: Math.max(before.atMs, nowMs()),
+      writer: names.next(),
+      claims: [...claims.list],
+    };
+    return { entry, body, items: accepted.map((publish) => ({ publish })), places };
+  }
+
+  #takeChange(item: Extract<Item, { change: Change }>): Group | null {
+    const { names, nowMs } = this.#parts;
+    this.#queue.shift();
+    const before = this.#stream.entry;
+    const changed = item.change(before);
+    if (changed === null) {
+      item.done();
+      return null;
+    }
+    const entry: LogEntry = {
+      ...changed,
+      count: 0,
+      claims: [],
+      previous: this.#stream.at,
+      atMs: Math.max(before.atMs, nowMs()),
+      writer: names.next(),
+    };
+    return { entry, body: encodeParts([]), items: [item], places: [] };
+  }
+
+  /** From where on entries tell of publishers that are remembered. Looked up now and then: it takes a look at all. */
+  #claimsAfter(): number {
+    const { entry, at, book } = this.#stream;
+    if (entry.claimsAfter === null) return at;
+    if (++this.#claimedAppends % CLAIMS_LOOK === 0) return book?.oldestAfter() ?? at;
+    return entry.claimsAfter;
+  }
+
+  #publishesFirst(): Waiting[] {
+    const publishes: Waiting[] = [];
+    for (const item of this.#queue) {
+      if ('change' in item) break;
+      publishes.push(item.publish);
+    }
+    return publishes;
+  }
+
+  #giveUp(error: Error): void {
+    const group = this.#group;
+    this.#group = null;
+    for (const item of group?.items ?? []) fail(item, error);
+  }
+
+  #count({ entry, body }: Group, startedAt: number): void {
+    const { status } = this.#parts;
+    status.observeCommit((performance.now() - startedAt) / 1000);
+    status.add(LogCounter.committedEvents, entry.count);
+    status.add(LogCounter.committedBytes, body.length);
+  }
+}
+
+function ignoreLogError(error: unknown): void {
+  if (!(error instanceof LogError)) throw error;
+}
+
+function fail(item: Item, error: Error): void {
+  if ('publish' in item) item.publish.refused(error);
+  else item.done(error);
+}

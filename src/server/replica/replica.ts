@@ -1,0 +1,273 @@
+/**
+ * What this broker has of a replicated log: its streams, each as far as entries were taken up. Entries come from the
+ * one who follows the log, from this broker's own appends, and from reads where some are missing; each is taken up once
+ * and in order, whichever way it came first.
+ *
+ * Single owner: the main thread.
+ */
+
+import type { Directory } from '../../broker/directory.js';
+import { ProducerBook, type ProducerBounds } from '../../core/producer-book.js';
+import { RequestError } from '../../errors.js';
+import type { Logger } from '../../log.js';
+import { LogError } from '../../storage/event-log.js';
+import { decodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
+import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
+import { findNewest } from './newest-entry.js';
+import { ReplicaStream } from './replica-stream.js';
+import type { RingFiller } from './ring-filler.js';
+
+export interface ReplicaOptions {
+  readonly log: ReplicatedLog;
+  readonly directory: Directory;
+  readonly filler: RingFiller;
+  readonly producers: ProducerBounds;
+  readonly logger: Logger;
+  /** Told of a stream that has more events than before. */
+  readonly grown: (stream: ReplicaStream) => void;
+  /** Told of a stream that is there, perhaps anew under another epoch. */
+  readonly opened: (stream: ReplicaStream) => void;
+  /** Told of a stream that was removed. */
+  readonly removed: (stream: ReplicaStream) => void;
+}
+
+/** Streams of which it is remembered that they went, so that an answer which comes late does not bring one back. */
+const GONE_MAX = 10_000;
+/** Entries that are read one by one; who is further behind goes to the newest, and readers to the log. */
+const READ_MAX = 64;
+
+export class Replica {
+  readonly #options: ReplicaOptions;
+  readonly #streams = new Map<string, ReplicaStream>();
+  readonly #byEpoch = new Map<string, ReplicaStream>();
+  /** Streams that are being caught up with, and whether somebody asked since that began. */
+  readonly #catchingUp = new Map<string, { now: Promise<void>; next: Promise<void> | null }>();
+  /** Where the newest entry of a stream lay that is no more. */
+  readonly #goneAt = new Map<string, number>();
+  /** Position of the newest entry of any stream. */
+  lastAt = 0;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  find(name: string): ReplicaStream | undefined {
+    return this.#streams.get(name);
+  }
+
+  ofEpoch(epoch: string): ReplicaStream | undefined {
+    return this.#byEpoch.get(epoch);
+  }
+
+  /** All of them, of which some may go meanwhile. */
+  streams(): ReplicaStream[] {
+    return [...this.#streams.values()];
+  }
+
+  /**
+   * Takes up an entry before which none of its stream is missing since the last: one of those that come in the order of
+   * the log, or the next that was read. An entry that does not count is passed over.
+   *
+   * @returns false when that cannot be told by what is known here: it has to be caught up with.
+   */
+  takeUp(stored: StoredEntry): boolean {
+    const { entry, at, stream: name } = stored;
+    this.lastAt = Math.max(this.lastAt, at);
+    const stream = this.#streams.get(name);
+    const newestAt = stream?.at ?? this.#goneAt.get(name);
+    if (at <= (stream?.tailAt ?? newestAt ?? 0)) return true;
+    if (
+      newestAt === undefined ? entry.previous > 0 && !this.#options.log.isExact : entry.previous > newestAt
+    ) {
+      return false;
+    }
+    if (newestAt !== undefined && entry.previous < newestAt) {
+      // Of one that was removed the last entry may be gone, and then what begins it anew follows nothing.
+      if (stream === undefined) return false;
+      stream.looked(at);
+      return true;
+    }
+    if (stream === undefined) this.#open(stored);
+    else if (entry.epoch === stream.epoch) this.#advance(stream, stored);
+    else this.#replace(stream, stored);
+    return true;
+  }
+
+  /**
+   * The newest entry of a stream that counts, and where the newest of all lies. Null: there is none.
+   * @throws {LogError}
+   */
+  newest(name: string): Promise<{ stored: StoredEntry; tailAt: number } | null> {
+    const { log } = this.#options;
+    return findNewest({ newest: () => log.newest(name), next: (from) => log.next(name, from) });
+  }
+
+  /** Takes up all that the log has of a stream at the moment of the call, or newer. @throws {LogError} */
+  catchUp(name: string): Promise<void> {
+    const under = this.#catchingUp.get(name);
+    if (under === undefined) return this.#beginCatchUp(name);
+    under.next ??= under.now.then(
+      () => this.#beginCatchUp(name),
+      () => this.#beginCatchUp(name),
+    );
+    return under.next;
+  }
+
+  /** As `catchUp`, from an entry that was the newest a moment ago: most often that counts, which one read shows. */
+  async takeUpNewest(stored: StoredEntry): Promise<void> {
+    const { stream: name, at, entry } = stored;
+    if (!this.#streams.has(name)) {
+      const first = await this.#options.log.next(name, entry.previous + 1);
+      if (first?.at === at && !this.#streams.has(name)) return this.#jumpTo({ stored, tailAt: at });
+    }
+    return this.catchUp(name);
+  }
+
+  /** The stream is no more, here. */
+  drop(stream: ReplicaStream): void {
+    this.#streams.delete(stream.name);
+    this.#byEpoch.delete(stream.epoch);
+    stream.isGone = true;
+    stream.looked(Number.POSITIVE_INFINITY);
+    this.#options.directory.remove(stream.name);
+    stream.observer?.gone();
+  }
+
+  /** Who published to a stream, read from the log where that was not done yet. @throws {LogError} */
+  async bookOf(stream: ReplicaStream): Promise<ProducerBook> {
+    if (stream.book !== null) return stream.book;
+    const book = new ProducerBook(this.#options.producers);
+    const { claimsAfter } = stream.entry;
+    let counted = claimsAfter;
+    // More may be taken up while this is read: it goes on to where the stream is then.
+    for (let from = (claimsAfter ?? stream.at) + 1; from <= stream.at; ) {
+      const stored = await this.#options.log.next(stream.name, from);
+      if (stored === null) throw new LogError('io', 'an entry that was there is not there');
+      if (stored.at > stream.at) break;
+      from = stored.at + 1;
+      if (stored.entry.previous !== counted) continue;
+      counted = stored.at;
+      if (stored.entry.epoch === stream.epoch) record(book, stored.entry);
+    }
+    stream.book ??= book;
+    return stream.book;
+  }
+
+  #beginCatchUp(name: string): Promise<void> {
+    const under: { now: Promise<void>; next: Promise<void> | null } = {
+      now: this.#catchUp(name).finally(() => {
+        if (this.#catchingUp.get(name) === under) this.#catchingUp.delete(name);
+      }),
+      next: null,
+    };
+    this.#catchingUp.set(name, under);
+    return under.now;
+  }
+
+  async #catchUp(name: string): Promise<void> {
+    const { log } = this.#options;
+    for (let read = 0; read < READ_MAX; read++) {
+      const stream = this.#streams.get(name);
+      if (stream === undefined) break;
+      const stored = await log.next(name, stream.tailAt + 1);
+      if (stored === null) return;
+      if (!this.takeUp(stored)) break;
+    }
+    const newest = await this.newest(name);
+    if (newest !== null) this.#jumpTo(newest);
+  }
+
+  /** To the newest entry that counts, of a stream that is not known or too far behind. */
+  #jumpTo({ stored, tailAt }: { stored: StoredEntry; tailAt: number }): void {
+    const { entry, at, stream: name } = stored;
+    const stream = this.#streams.get(name);
+    this.lastAt = Math.max(this.lastAt, tailAt);
+    if (at <= (stream?.at ?? this.#goneAt.get(name) ?? 0)) return;
+    if (stream === undefined) {
+      this.#open(stored);
+    } else if (entry.epoch !== stream.epoch) {
+      this.#replace(stream, stored);
+    } else {
+      // What was passed over is in the log: who published is read there again, and readers go there.
+      stream.book = null;
+      this.#options.filler.skip(stream.ref, entry.head - entry.count);
+      stream.observer?.jumped();
+      this.#advance(stream, stored);
+    }
+    this.#streams.get(name)?.looked(tailAt);
+  }
+
+  #replace(stream: ReplicaStream, stored: StoredEntry): void {
+    this.drop(stream);
+    this.#open(stored);
+  }
+
+  #advance(stream: ReplicaStream, stored: StoredEntry): void {
+    const { entry, at } = stored;
+    const before = stream.entry;
+    stream.entry = entry;
+    stream.at = at;
+    if (stream.book !== null) record(stream.book, entry);
+    if (entry.state === 'removed') {
+      stream.observer?.advanced(entry);
+      this.#remember(stored);
+      this.drop(stream);
+      return this.#options.removed(stream);
+    }
+    stream.looked(at);
+    this.#options.filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor: entry.floor });
+    if (entry.state === 'closed' && before.state === 'open') this.#close(stream);
+    stream.observer?.advanced(entry);
+    if (entry.count > 0) this.#options.grown(stream);
+  }
+
+  #remember({ stream, at }: StoredEntry): void {
+    this.#goneAt.delete(stream);
+    this.#goneAt.set(stream, at);
+    for (const oldest of this.#goneAt.keys()) {
+      if (this.#goneAt.size <= GONE_MAX) break;
+      this.#goneAt.delete(oldest);
+    }
+  }
+
+  /** The log is not the one that it was: positions of before mean nothing. */
+  forgetPositions(): void {
+    this.#goneAt.clear();
+    this.lastAt = 0;
+  }
+
+  #open(stored: StoredEntry): void {
+    const { directory, filler, logger } = this.#options;
+    const { entry, stream: name } = stored;
+    if (entry.state === 'removed') return this.#remember(stored);
+    const { epoch, config, floor } = entry;
+    const head = entry.head - entry.count;
+    try {
+      const logged = { id: 0, floor: Math.min(floor, head + 1), head, closed: false };
+      const stream = new ReplicaStream(directory.restore({ name, epoch, config, ...logged }), stored);
+      this.#streams.set(name, stream);
+      this.#byEpoch.set(epoch, stream);
+      filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor });
+      if (entry.state === 'closed') this.#close(stream);
+      this.#options.opened(stream);
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      logger.error({ stream: name, code: error.code }, 'no room for a stream of the log');
+    }
+  }
+
+  #close(stream: ReplicaStream): void {
+    this.#options.directory.close(stream.name);
+    this.#options.filler.close(stream.ref);
+  }
+}
+
+function partsOf({ stream, at, entry, body }: StoredEntry): ReturnType<typeof decodeParts> {
+  return decodeParts(body, entry.count, `entry ${at} of stream ${stream}`);
+}
+
+function record(book: ProducerBook, { claims, previous, atMs }: LogEntry): void {
+  for (const claim of claims) {
+    book.record(claim, { first: claim.first, last: claim.last }, { after: previous, atMs });
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * The parts of a broker whose log is shared, put together; and what the coordinator answers with them.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assert } from '../../assert.js';
+import type { Directory } from '../../broker/directory.js';
+import { NO_JOURNAL } from '../../broker/journal.js';
+import type { NamedSubscribers } from '../../broker/named-subscribers.js';
+import type { Config } from '../../config/schema.js';
+import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
+import { RequestError } from '../../errors.js';
+import type { Logger } from '../../log.js';
+import type { LogSources } from '../../metrics/log-metrics.js';
+import { readPositions } from '../../ring/lifecycle.js';
+import { createLogStatus, LogStatus } from '../../ring/log-status.js';
+import type { Rings } from '../../ring/rings.js';
+import type { Wakes } from '../../ring/wake-queue.js';
+import { LogError } from '../../storage/event-log.js';
+import { JetStreamLog } from '../../storage/jetstream/jetstream-log.js';
+import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import { producerLimits } from '../bounds.js';
+import type { LogBacking } from '../log-backing.js';
+import type { Questions } from '../messages.js';
+import { LogRoom } from './log-room.js';
+import { Replica } from './replica.js';
+import { ReplicaHeld } from './replica-held.js';
+import { ReplicaReader } from './replica-reader.js';
+import { ReplicaRetention } from './replica-retention.js';
+import { ReplicaSubscribers } from './replica-subscribers.js';
+import { Replication } from './replication.js';
+import { RingFiller } from './ring-filler.js';
+import { SubscriberWriter } from './subscriber-writer.js';
+import { WriteNames } from './write-names.js';
+
+export interface ReplicatedOptions {
+  readonly config: Config;
+  readonly rings: Rings;
+  readonly wakes: Wakes;
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+}
+
+interface Parts {
+  readonly replica: Replica;
+  readonly replication: Replication;
+  readonly subscribers: SubscriberWriter;
+  readonly sweeping: NodeJS.Timeout;
+}
+
+const SWEEP_MS = 1000;
+const RETRY_MS = 250;
+/** Reads of the log under way at a time. */
+const READS_MAX = 16;
+
+export class ReplicatedBroker implements LogBacking {
+  readonly status = createLogStatus();
+  /** What happens to streams is in the log before the directory hears of it. */
+  readonly journal = NO_JOURNAL;
+  readonly #options: ReplicatedOptions;
+  readonly #log: ReplicatedLog;
+  readonly #reader: ReplicaReader;
+  readonly #ended: Promise<Error>;
+  #end: (error: Error) => void = () => undefined;
+  #parts: Parts | null = null;
+
+  private constructor(log: ReplicatedLog, options: ReplicatedOptions) {
+    this.#log = log;
+    this.#options = options;
+    this.#reader = new ReplicaReader({ log, readsMax: READS_MAX });
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  /** @throws {LogError} when the log cannot be reached. */
+  static async open(options: ReplicatedOptions): Promise<ReplicatedBroker> {
+    const { config, logger } = options;
+    const connect = () =>
+      JetStreamLog.connect({
+        urls: config.log,
+        credentialsFile: config.logCredentialsFile,
+        tlsCaFile: config.logTlsCaFile,
+        tlsCertFile: config.logTlsCertFile,
+        tlsKeyFile: config.logTlsKeyFile,
+        stream: config.logStream,
+        replicas: config.logReplicas,
+        bytesMax: config.logBytesMax,
+        connected: (isConnected) => {
+          if (!isConnected)
+            void broker.#parts?.replication.recovered(new LogError('io', 'the connection broke'));
+        },
+        refused: (reason) => logger.error({ reason }, 'refused by the log'),
+        ended: (error) => broker.#end(error),
+      });
+    const log = await reached(connect, options);
+    const broker = new ReplicatedBroker(log, options);
+    return broker;
+  }
+
+  /** @throws {LogError} @throws {LogCorruption} */
+  async restore(directory: Directory, named: NamedSubscribers): Promise<void> {
+    const { config, rings, wakes, logger, nowMs, random, randomBytes } = this.#options;
+    const log = this.#log;
+    const status = new LogStatus(this.status);
+    const filler = new RingFiller({ rings, wakes, now: nowMs });
+    const room = new LogRoom({ log, status, logger });
+    const replica = new Replica({
+      ...{ log, directory, filler, logger },
+      producers: producerLimits(config),
+      grown: (stream) => retention.grown(stream),
+      opened: (stream) => subscribers.opened(stream),
+      removed: (stream) => {
+        subscribers.removed(stream);
+        retention.removed(stream);
+      },
+    });
+    const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
+    const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
+    const held = new ReplicaHeld({ log, named });
+    const replication = new Replication({
+      ...{
+        log,
+        replica,
+        subscribers,
+        held,
+        names,
+        directory,
+        rings,
+        status,
+        room,
+        logger,
+        nowMs,
+        random,
+        randomBytes,
+      },
+      defaults: directory.defaults,
+      autoCreate: config.autoCreate,
+      retryMs: RETRY_MS,
+    });
+    const retention: ReplicaRetention = new ReplicaRetention({
+      ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
+    });
+    const sweeping = setInterval(() => {
+      retention.sweep();
+      subscribers.sweep();
+      void room.look();
+    }, SWEEP_MS);
+    const writer = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
+    this.#parts = { replica, replication, subscribers: writer, sweeping };
+    await reached(() => replication.start(), this.#options);
+    await room.look();
+    logger.info({ streams: directory.size }, 'streams taken up from the log');
+  }
+
+  /** Once restored. */
+  get replication(): Replication {
+    assert(this.#parts !== null, 'nobody is served before the log was read');
+    return this.#parts.replication;
+  }
+
+  /** Once restored. */
+  get subscribers(): SubscriberWriter {
+    assert(this.#parts !== null, 'nobody is served before the log was read');
+    return this.#parts.subscribers;
+  }
+
+  get failed(): Promise<Error> {
+    return Promise.race([this.replication.failed, this.#ended]);
+  }
+
+  /**
+   * Reads a run for a reader that is below the ring. Null: the event after the cursor is gone.
+   * @throws {RequestError} `log_unavailable`
+   */
+  async replay({
+    stream,
+    afterSeq,
+    bytesMax,
+  }: Questions['replay']['ask']): Promise<Questions['replay']['answer']> {
+    const { rings, logger } = this.#options;
+    const positions = readPositions(rings, stream);
+    const known = this.#parts?.replica.ofEpoch(stream.epoch);
+    if (positions === null || known === undefined || afterSeq + 1 < (positions.logFloor ?? 1)) return null;
+    try {
+      const run = await this.#reader.read(known, afterSeq, bytesMax);
+      const floor = readPositions(rings, stream)?.logFloor ?? Number.POSITIVE_INFINITY;
+      // It is said to be there, and could not be had: that is no reason to say that it is gone (I2).
+      if (run === null && afterSeq + 1 >= floor) throw new RequestError('log_unavailable');
+      return run;
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      logger.error({ reason: error.message, epoch: stream.epoch, afterSeq }, 'cannot read from the log');
+      throw new RequestError('log_unavailable');
+    }
+  }
+
+  get metricsSources(): LogSources {
+    return {
+      status: new LogStatus(this.status),
+      diskFreeBytes: null,
+      replay: () => ({ ...this.#reader.stats, depth: this.#reader.depth }),
+    };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#parts?.sweeping);
+    this.#parts?.replication.stop();
+    await this.#log.close();
+  }
+}
+
+/**
+ * Brokers and the servers of their log may be started at once: it is tried again for a while, but not where they were
+ * reached and refuse.
+ * @throws {LogError}
+ */
+async function reached<T>(attempt: () => Promise<T>, { config, logger }: ReplicatedOptions): Promise<T> {
+  const startedAt = performance.now();
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!(error instanceof LogError) || error.fault === 'broken') throw error;
+      if (performance.now() - startedAt >= config.logWaitMs) throw error;
+      logger.warn({ reason: error.message }, 'waiting for the log');
+      await sleep(RETRY_MS);
+    }
+  }
+}

@@ -1,0 +1,311 @@
+/**
+ * A broker whose log is shared with others: it keeps its replica in step with the log, and puts what its clients want
+ * into it. What it says of a stream is in the log when it is said.
+ *
+ * Single owner: the main thread.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Directory } from '../../broker/directory.js';
+import type { StreamRef } from '../../broker/edge-stream.js';
+import type { Placed, Publish } from '../../broker/replicated-publish.js';
+import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
+import { type StreamConfig, sameConfig } from '../../core/retention.js';
+import { RequestError } from '../../errors.js';
+import type { Logger } from '../../log.js';
+import { LOG_FAILED, LOG_HEALTHY, type LogStatus } from '../../ring/log-status.js';
+import { hasRoomForStream } from '../../ring/ring-growth.js';
+import type { Rings } from '../../ring/rings.js';
+import { LogError } from '../../storage/event-log.js';
+import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
+import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import type { LogRoom } from './log-room.js';
+import { LogSync } from './log-sync.js';
+import type { Replica } from './replica.js';
+import type { ReplicaHeld } from './replica-held.js';
+import type { ReplicaStream } from './replica-stream.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
+import { type Change, ReplicaWriter, type WriterParts } from './replica-writer.js';
+import { StreamGone } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
+
+export interface ReplicationOptions {
+  readonly log: ReplicatedLog;
+  readonly replica: Replica;
+  readonly subscribers: ReplicaSubscribers;
+  readonly held: ReplicaHeld;
+  readonly names: WriteNames;
+  readonly directory: Directory;
+  readonly rings: Rings;
+  readonly status: LogStatus;
+  readonly room: LogRoom;
+  readonly autoCreate: boolean;
+  readonly defaults: StreamConfig;
+  readonly logger: Logger;
+  readonly nowMs: () => number;
+  readonly random: () => number;
+  readonly randomBytes: (count: number) => Uint8Array;
+  /** How long a log that failed is left alone before it is asked again. */
+  readonly retryMs: number;
+}
+
+/** How often a stream may be deleted, or made by others, under a request before that is an error. */
+const TRIES_MAX = 5;
+
+export class Replication {
+  /** Resolves when the log holds what no broker wrote, or another rule of it is broken. */
+  readonly failed: Promise<Error>;
+
+  readonly #options: ReplicationOptions;
+  readonly #sync: LogSync;
+  readonly #writers = new WeakMap<ReplicaStream, ReplicaWriter>();
+  readonly #writerParts: WriterParts;
+  /** While the log fails: resolves when it can be asked again. */
+  #recovering: Promise<void> | null = null;
+  #isClosing = false;
+  #fail: (error: Error) => void = () => undefined;
+
+  constructor(options: ReplicationOptions) {
+    const { log, replica, subscribers, held, names, status, room, logger, nowMs, random } = options;
+    this.#options = options;
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.#sync = new LogSync({
+      log,
+      replica,
+      subscribers,
+      logger,
+      renew: (stream) => this.#renew(stream),
+      lost: (reason) => void this.recovered(new LogError('io', reason)),
+      failed: (error) => this.#fail(error),
+      nowMs,
+    });
+    this.#writerParts = {
+      log,
+      replica,
+      held,
+      status,
+      room,
+      names,
+      recovered: (error) => this.recovered(error),
+      nowMs,
+      random,
+    };
+  }
+
+  /** Takes up all that the log has. Once. @throws {LogError} @throws {LogCorruption} */
+  start(): Promise<void> {
+    return this.#sync.begin();
+  }
+
+  /** The log failed, or may have. Resolves when all that it has was taken up again. */
+  recovered(error: LogError): Promise<void> {
+    // The broker ends: that its connection closes is no fault, and nothing is tried any more.
+    if (this.#isClosing) return new Promise(() => undefined);
+    this.#options.status.fault = LOG_FAILED;
+    this.#recovering ??= this.#recover(error).finally(() => {
+      this.#recovering = null;
+    });
+    return this.#recovering;
+  }
+
+  /** Takes up what other brokers have written of a stream, up to now. @throws {RequestError} `log_unavailable` */
+  async refresh(name: string): Promise<void> {
+    this.checkHealthy();
+    try {
+      await this.#options.replica.catchUp(name);
+    } catch (error) {
+      throw this.unavailable(error);
+    }
+    this.checkHealthy();
+  }
+
+  /**
+   * Until all that the log has was taken up again nobody can say of anything that it is not there, nor make it.
+   * @throws {RequestError} `log_unavailable`
+   */
+  checkHealthy(): void {
+    if (this.#recovering !== null) throw unavailable('io');
+  }
+
+  /**
+   * Finds a stream, or creates it where that is wanted and the server does so (contract 2.4).
+   * @throws {RequestError} `log_unavailable`, or why it cannot be created
+   */
+  async resolve(name: string, create: boolean): Promise<StreamRef | null> {
+    const { directory, autoCreate, defaults } = this.#options;
+    const known = directory.find(name);
+    if (known !== null) return known;
+    await this.refresh(name);
+    const found = directory.find(name);
+    if (found !== null || !create || !autoCreate) return found;
+    return (await this.#create(name, defaults)).ref;
+  }
+
+  /** Creates a stream with a configuration (contract 2.1). @throws {RequestError} as `resolve`; `config_conflict` */
+  async put(name: string, json: unknown): Promise<{ ref: StreamRef; created: boolean }> {
+    const { directory } = this.#options;
+    const config = directory.readConfig(json);
+    await this.refresh(name);
+    const found = directory.find(name);
+    const { ref, created } =
+      found === null ? await this.#create(name, config) : { ref: found, created: false };
+    if (!created && !sameConfig(ref.config, config)) {
+      throw new RequestError('config_conflict', undefined, { config: ref.config });
+    }
+    return { ref, created };
+  }
+
+  /** Ends a stream (contract 2.3). @throws {RequestError} `commit_unknown` */
+  close(name: string): Promise<StreamRef | null> {
+    return this.#change(name, (entry) => (entry.state === 'open' ? { ...entry, state: 'closed' } : null));
+  }
+
+  /** Removes a stream (contract 2.3). @throws {RequestError} `commit_unknown` */
+  async remove(name: string): Promise<boolean> {
+    const removed = await this.#change(name, (entry) => ({ ...entry, state: 'removed' }));
+    return removed !== null;
+  }
+
+  /** @throws {RequestError} why nothing was appended, or `commit_unknown` */
+  async publish(name: string, publish: Publish): Promise<Placed> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const ref = await this.resolve(name, publish.creates);
+      const stream = ref === null ? undefined : this.#options.replica.ofEpoch(ref.epoch);
+      if (stream === undefined) {
+        if (publish.ifHead === null) throw new RequestError('stream_not_found');
+        throw new RequestError('head_mismatch', undefined, { head: null });
+      }
+      try {
+        return await this.writerOf(stream).publish(publish);
+      } catch (error) {
+        if (!(error instanceof StreamGone)) throw error;
+      }
+    }
+    throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
+  }
+
+  writerOf(stream: ReplicaStream): ReplicaWriter {
+    let writer = this.#writers.get(stream);
+    if (writer === undefined) {
+      writer = new ReplicaWriter(this.#writerParts, stream);
+      this.#writers.set(stream, writer);
+    }
+    return writer;
+  }
+
+  stop(): void {
+    this.#isClosing = true;
+    this.#sync.end();
+  }
+
+  /** @returns the stream as it was changed; null: there is none. */
+  async #change(name: string, change: Change): Promise<StreamRef | null> {
+    await this.refresh(name);
+    const stream = this.#options.replica.find(name);
+    if (stream === undefined) return null;
+    try {
+      await this.writerOf(stream).change(change);
+      return stream.ref;
+    } catch (error) {
+      if (error instanceof StreamGone) return null;
+      throw error;
+    }
+  }
+
+  async #create(name: string, config: StreamConfig): Promise<{ ref: StreamRef; created: boolean }> {
+    const { log, directory, replica, rings } = this.#options;
+    // A stream that could not be given its first event is not made.
+    if (!hasRoomForStream(rings)) throw new RequestError('insufficient_memory');
+    if (directory.size >= rings.slotCount) {
+      throw new RequestError('too_many_streams', undefined, { limit: rings.slotCount });
+    }
+    try {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const before = await replica.newest(name);
+        const entry = this.#firstEntry(config, before?.stored.at ?? 0);
+        if (before === null || before.stored.entry.state === 'removed') {
+          await log.append(name, entry, encodeParts([]), before?.tailAt ?? 0);
+        }
+        await replica.catchUp(name);
+        const ref = directory.find(name);
+        if (ref !== null) return { ref, created: ref.epoch === entry.epoch };
+      }
+    } catch (error) {
+      throw this.unavailable(error);
+    }
+    throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
+  }
+
+  #firstEntry(config: StreamConfig, previous: number): LogEntry {
+    const { nowMs, randomBytes, names } = this.#options;
+    const atMs = nowMs();
+    const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
+    return {
+      epoch,
+      origin: epoch,
+      config,
+      state: 'open',
+      count: 0,
+      head: 0,
+      bytes: 0,
+      floor: 1,
+      floorBytes: 0,
+      floorAt: previous,
+      floorAtMs: atMs,
+      previous,
+      claimsAfter: null,
+      joinedAt: 0,
+      atMs,
+      writer: names.next(),
+      claims: [],
+    };
+  }
+
+  /**
+   * The log has lost events of a stream: it begins anew under another epoch, so that no id is given twice (I3). Where
+   * another broker has done so already, that is taken up.
+   */
+  async #renew({ name, epoch, entry: before }: ReplicaStream): Promise<void> {
+    const { log, replica } = this.#options;
+    const newest = await replica.newest(name);
+    if (newest === null || newest.stored.entry.epoch === epoch) {
+      const { state, origin } = before;
+      const entry = { ...this.#firstEntry(before.config, newest?.stored.at ?? 0), state, origin };
+      await log.append(name, entry, encodeParts([]), newest?.tailAt ?? 0);
+    }
+    await replica.catchUp(name);
+  }
+
+  async #recover(first: LogError): Promise<void> {
+    const { logger, status } = this.#options;
+    logger.error({ fault: first.fault, reason: first.message }, 'the log fails');
+    while (!this.#isClosing) {
+      await sleep(this.#options.retryMs);
+      try {
+        await this.#sync.begin();
+        break;
+      } catch (error) {
+        if (!(error instanceof LogError)) return this.#fail(error as Error);
+        logger.debug({ reason: error.message }, 'the log still fails');
+      }
+    }
+    if (this.#isClosing) return;
+    status.fault = LOG_HEALTHY;
+    logger.info({ streams: this.#options.directory.size }, 'the log is back');
+  }
+
+  /** What a client is told of an error of the log, which is asked again from now on until it is back. */
+  unavailable(error: unknown): unknown {
+    if (!(error instanceof LogError)) return error;
+    if (error.fault === 'full') this.#options.room.refused();
+    else void this.recovered(error);
+    return unavailable(error.fault);
+  }
+}
+
+function unavailable(fault: LogError['fault']): RequestError {
+  const code = fault === 'full' ? 'log_full' : 'log_unavailable';
+  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
+}

@@ -1,0 +1,181 @@
+/**
+ * Named subscribers where brokers share the log (contract 4.8, 7): each has entries of its own there, and what it is known
+ * to have is what the newest of them says. An answer is judged by that one: what moves is appended after it, and refused
+ * where another broker was first; what does not move is looked up first.
+ *
+ * Single owner: the main thread.
+ */
+
+import type { Judged, NamedSubscribers } from '../../broker/named-subscribers.js';
+import { type Cursor, formatCursor } from '../../core/cursor.js';
+import type { Start } from '../../core/resume.js';
+import { RequestError } from '../../errors.js';
+import { LogError } from '../../storage/event-log.js';
+import type { ReplicatedLog, SubscriberKey } from '../../storage/replicated-log.js';
+import type { Replica } from './replica.js';
+import type { ReplicaSubscribers } from './replica-subscribers.js';
+import type { Replication } from './replication.js';
+import { StreamGone } from './waiting-publish.js';
+import type { WriteNames } from './write-names.js';
+
+export interface SubscriberWriterOptions {
+  readonly log: ReplicatedLog;
+  readonly replica: Replica;
+  readonly replication: Replication;
+  readonly subscribers: ReplicaSubscribers;
+  readonly named: NamedSubscribers;
+  readonly names: WriteNames;
+  /** Unix time, milliseconds. */
+  readonly nowMs: () => number;
+}
+
+/** How often others may be first before that is told. */
+const TRIES_MAX = 100;
+
+export class SubscriberWriter {
+  readonly #options: SubscriberWriterOptions;
+  /** What is under way of a subscriber; what comes meanwhile follows it, as much as there are connections. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+
+  constructor(options: SubscriberWriterOptions) {
+    this.#options = options;
+  }
+
+  /** As `NamedSubscribers.join`. @throws {RequestError} and `log_unavailable`, `log_full` */
+  async join(stream: string, subscriber: string, start: Start): Promise<{ start: Start } | null> {
+    const { named } = this.#options;
+    const key = { stream, subscriber };
+    const judge = () => named.judgeJoin(stream, subscriber, start);
+    const joined = await this.#inTurn(key, async () => {
+      await this.#look(key);
+      return this.#decide(key, judge);
+    });
+    if (joined === null) return null;
+    if (joined.change === 'joins') await this.#announce(key);
+    return { start: joined.start };
+  }
+
+  /** As `NamedSubscribers.acknowledge`. @throws {RequestError} and `log_unavailable`, `log_full` */
+  async acknowledge(stream: string, subscriber: string, cursor: Cursor): Promise<string | null> {
+    const { named } = this.#options;
+    const key = { stream, subscriber };
+    const judge = () => named.judgeAcknowledgement(stream, subscriber, cursor);
+    const judged = await this.#inTurn(key, async () => {
+      // What moves by what is known here is compared by the log; anything else may only be late.
+      if (attempt(judge)?.change !== 'moves') await this.#look(key);
+      return this.#decide(key, judge);
+    });
+    if (judged === null) return null;
+    named.acknowledgementTaken();
+    return formatCursor(judged.acked.epoch, judged.acked.seq);
+  }
+
+  /** As `NamedSubscribers.forget`. @throws {RequestError} `log_unavailable`, `log_full` */
+  forget(stream: string, subscriber: string): Promise<boolean> {
+    const { replica, named } = this.#options;
+    const key = { stream, subscriber };
+    return this.#inTurn(key, async () => {
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        await this.#look(key);
+        const epoch = replica.find(stream)?.epoch;
+        if (epoch === undefined || !named.has(epoch, subscriber)) return false;
+        if (await this.#write(key, null)) return true;
+      }
+      throw tooMany();
+    });
+  }
+
+  /** Judges until what comes of it is written down, where it has to be. */
+  async #decide<J extends Judged>(key: SubscriberKey, judge: () => J | null): Promise<J | null> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const judged = judge();
+      if (judged === null || judged.acked === null || judged.change === 'none') return judged;
+      if (await this.#write(key, judged.acked)) return judged;
+      await this.#look(key);
+    }
+    throw tooMany();
+  }
+
+  /** Takes up what the log has of the subscriber and its stream. @throws {RequestError} `log_unavailable` */
+  async #look(key: SubscriberKey): Promise<void> {
+    const { replication, subscribers } = this.#options;
+    await Promise.all([
+      replication.refresh(key.stream),
+      subscribers.catchUp(key).catch((error: unknown) => Promise.reject(replication.unavailable(error))),
+    ]);
+  }
+
+  /** @returns whether it is the newest; if not, it has to be judged anew. @throws {RequestError} `log_full` */
+  async #write(key: SubscriberKey, acked: Cursor | null): Promise<boolean> {
+    const { log, replica, replication, subscribers, names, nowMs } = this.#options;
+    replication.checkHealthy();
+    const stream = replica.find(key.stream);
+    if (stream === undefined) return false;
+    const known = subscribers.find(key);
+    const after = known?.tailAt ?? 0;
+    const entry = {
+      origin: stream.entry.origin,
+      acked: acked === null ? null : formatCursor(acked.epoch, acked.seq),
+      previous: known?.stored.at ?? 0,
+      atMs: nowMs(),
+      writer: names.next(),
+    };
+    try {
+      const at = await log.subscribers.append(key, entry, after);
+      return at !== null && (await subscribers.appended({ ...key, at, entry }, after));
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      if (error.fault === 'full') throw replication.unavailable(error);
+      await replication.recovered(error);
+    }
+    // Nobody knows whether it went in: what follows the entry that it was to follow says so.
+    await this.#look(key);
+    return subscribers.find(key)?.stored.entry.writer === entry.writer;
+  }
+
+  /**
+   * Says in the stream that somebody has joined who may hold events of it: a broker that has not heard of that may not
+   * move the floor, and whatever it says of the floor is refused meanwhile.
+   */
+  async #announce(key: SubscriberKey): Promise<void> {
+    const { replica, replication, subscribers } = this.#options;
+    const stream = replica.find(key.stream);
+    const joinedAt = subscribers.find(key)?.stored.at;
+    if (stream === undefined || joinedAt === undefined || stream.entry.config.overflow !== 'reject') return;
+    try {
+      await replication
+        .writerOf(stream)
+        .change((entry) => (entry.joinedAt >= joinedAt ? null : { ...entry, joinedAt }));
+    } catch (error) {
+      if (!(error instanceof StreamGone)) throw error;
+    }
+  }
+
+  #inTurn<T>({ stream, subscriber }: SubscriberKey, act: () => Promise<T>): Promise<T> {
+    const turn = `${stream}/${subscriber}`;
+    const done = (this.#turns.get(turn) ?? Promise.resolve()).then(act);
+    const ended = done.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(turn, ended);
+    void ended.then(() => {
+      if (this.#turns.get(turn) === ended) this.#turns.delete(turn);
+    });
+    return done;
+  }
+}
+
+/** What is judged by what is known here; undefined where that is an error, which has to be looked at again. */
+function attempt<J>(judge: () => J): J | undefined {
+  try {
+    return judge();
+  } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
+    return undefined;
+  }
+}
+
+function tooMany(): RequestError {
+  return new RequestError('backpressure', 'too many move it at a time', {}, { 'Retry-After': '1' });
+}

@@ -1,0 +1,326 @@
+/**
+ * The replicated log on a JetStream stream of NATS: a subject for each stream and, below it, for each of its named
+ * subscribers; a message for each entry. JetStream
+ * orders the messages, replicates them before it acknowledges, and compares the newest of a subject with the one that
+ * a message is to follow. With several replicas it does so before it orders, so that two messages that come at once
+ * may both pass.
+ */
+
+import { randomUUID } from 'node:crypto';
+import {
+  AckPolicy,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  type JetStreamManager,
+  jetstream,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamInfo,
+} from '@nats-io/jetstream';
+import {
+  headers,
+  type MsgHdrs,
+  type NatsConnection,
+  PermissionViolationError,
+} from '@nats-io/transport-node';
+import { assert } from '../../assert.js';
+import { LogCorruption, LogError, type LogFault } from '../event-log.js';
+import type {
+  Follower,
+  LogExtent,
+  LogUsage,
+  ReplicatedLog,
+  StoredEntry,
+  StoredSubscriber,
+  SubscriberLog,
+} from '../replicated-log.js';
+import { ANSWER_MS_MAX, connectToServers, type JetStreamAccess, refusalOf } from './jetstream-connection.js';
+import { JetStreamFollowing } from './jetstream-following.js';
+import { JetStreamSubjects, SUBJECT_PREFIX } from './jetstream-subjects.js';
+import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
+import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
+
+export interface JetStreamLogOptions extends JetStreamAccess {
+  /** Name of the JetStream stream. */
+  readonly stream: string;
+  /** On how many servers each message is kept, where the stream is made. */
+  readonly replicas: number;
+  /** What it may occupy on each of them; 0: as it is, or without a limit where it is made. */
+  readonly bytesMax: number;
+  /** Told when the connection is there again after it was not, and when it is not. */
+  readonly connected: (isConnected: boolean) => void;
+  /** Told why the servers refuse a connection that is made anew. It is tried again. */
+  readonly refused: (reason: string) => void;
+  /** Told when no connection will be made any more, although nobody has closed the log. */
+  readonly ended: (error: Error) => void;
+}
+
+const ENTRY_HEADER = 'Gapless-Entry';
+/** Of a message, for its headers. */
+const HEADER_BYTES_MAX = 64 * 1024;
+
+interface StoredMessage {
+  readonly subject: string;
+  readonly headers: MsgHdrs | undefined;
+  readonly data: Uint8Array;
+  readonly at: number;
+}
+
+export class JetStreamLog implements ReplicatedLog {
+  readonly #options: JetStreamLogOptions;
+  readonly #connection: NatsConnection;
+  readonly #client: JetStreamClient;
+  readonly #manager: JetStreamManager;
+  readonly #subjects: JetStreamSubjects;
+  isExact = false;
+  /** Of the server that was connected last: while there is none, nothing is too large. */
+  #payloadBytesMax = 0;
+  #isClosing = false;
+
+  private constructor(options: JetStreamLogOptions, connection: NatsConnection, manager: JetStreamManager) {
+    this.#options = options;
+    this.#connection = connection;
+    this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
+    this.#manager = manager;
+    this.#subjects = new JetStreamSubjects(options.stream);
+    this.#takePayloadMax();
+    void this.#watch();
+  }
+
+  /** @throws as {@link connectToServers}. */
+  static async connect(options: JetStreamLogOptions): Promise<JetStreamLog> {
+    const connection = await connectToServers(options);
+    const manager = await attempt(() =>
+      jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false }),
+    );
+    return new JetStreamLog(options, connection, manager);
+  }
+
+  get bodyBytesMax(): number {
+    return this.#payloadBytesMax - HEADER_BYTES_MAX;
+  }
+
+  async open(): Promise<LogExtent> {
+    const { stream } = this.#options;
+    const info = await attempt(() => this.#findOrMake());
+    const identity = info.config.description ?? '';
+    if (!identity.startsWith(SUBJECT_PREFIX)) {
+      throw new LogCorruption(`the JetStream stream ${stream} was not made by a broker`);
+    }
+    this.isExact = info.config.num_replicas === 1;
+    return { identity: `${identity} ${info.created}`, lastAt: info.state.last_seq };
+  }
+
+  async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+    assert(body.length <= this.bodyBytesMax, 'an entry fits a message');
+    const described = headers();
+    described.set(ENTRY_HEADER, encodeEntry(entry));
+    return this.#publish(this.#subjects.ofStream(stream), body, { after, headers: described });
+  }
+
+  async newest(stream: string): Promise<StoredEntry | null> {
+    return this.#toStored(await this.#get({ last_by_subj: this.#subjects.ofStream(stream) }));
+  }
+
+  async next(stream: string, from: number): Promise<StoredEntry | null> {
+    return this.#toStored(await this.#get({ seq: from, next_by_subj: this.#subjects.ofStream(stream) }));
+  }
+
+  dropBelow(stream: string, at: number): Promise<void> {
+    return this.#purge(this.#subjects.ofStream(stream), at);
+  }
+
+  readonly subscribers: SubscriberLog = {
+    append: (key, entry, after) =>
+      this.#publish(this.#subjects.ofSubscriber(key), encodeSubscriberEntry(entry), { after }),
+    newest: async (key) =>
+      this.#toSubscriber(await this.#get({ last_by_subj: this.#subjects.ofSubscriber(key) })),
+    next: async (key, from) =>
+      this.#toSubscriber(await this.#get({ seq: from, next_by_subj: this.#subjects.ofSubscriber(key) })),
+    dropBelow: (stream, subscriber, at) =>
+      this.#purge(
+        subscriber === null
+          ? this.#subjects.ofSubscribers(stream)
+          : this.#subjects.ofSubscriber({ stream, subscriber }),
+        at,
+      ),
+  };
+
+  async usage(): Promise<LogUsage> {
+    const { config, state } = await attempt(() => this.#manager.streams.info(this.#options.stream));
+    return { bytes: state.bytes, bytesMax: config.max_bytes > 0 ? config.max_bytes : null };
+  }
+
+  follow(follower: Follower): Promise<() => void> {
+    return attempt(() =>
+      JetStreamFollowing.start(this.#connection, this.#manager, {
+        stream: this.#options.stream,
+        subjects: this.#subjects.all,
+        config: {
+          ack_policy: AckPolicy.None,
+          deliver_policy: DeliverPolicy.LastPerSubject,
+          mem_storage: true,
+          num_replicas: 1,
+        },
+        received: (message, at) => {
+          const { subject, data, headers: described } = message;
+          const read = { subject, data, headers: described, at };
+          if (this.#subjects.read(subject).subscriber === null) follower.received(this.#entryOf(read));
+          else follower.receivedSubscriber(this.#subscriberOf(read));
+        },
+        upToDate: () => follower.upToDate(),
+        lost: (reason) => follower.lost(reason),
+      }),
+    );
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#connection.close();
+  }
+
+  #takePayloadMax(): void {
+    this.#payloadBytesMax = this.#connection.info?.max_payload ?? this.#payloadBytesMax;
+  }
+
+  async #watch(): Promise<void> {
+    const { connected, refused, ended } = this.#options;
+    let said: string | null = null;
+    for await (const status of this.#connection.status()) {
+      if (status.type === 'disconnect') connected(false);
+      if (status.type === 'reconnect') {
+        said = null;
+        this.#takePayloadMax();
+        connected(true);
+      }
+      // Once, and not with each of the attempts.
+      const refusal = status.type === 'error' ? refusalOf(status.error) : null;
+      if (refusal !== null && refusal !== said) refused(refusal);
+      said = refusal ?? said;
+    }
+    const error = await this.#connection.closed();
+    if (!this.#isClosing) ended(error ?? new Error('the connection to the log was closed'));
+  }
+
+  async #findOrMake(): Promise<StreamInfo> {
+    const { stream, replicas, bytesMax } = this.#options;
+    try {
+      const found = await this.#manager.streams.info(stream);
+      if (bytesMax === 0 || found.config.max_bytes === bytesMax) return found;
+      return await this.#manager.streams.update(stream, { max_bytes: bytesMax });
+    } catch (error) {
+      if (!hasCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
+    }
+    try {
+      return await this.#manager.streams.add({
+        name: stream,
+        // Says which log it is: one that is made in its place has another.
+        description: `${SUBJECT_PREFIX} ${randomUUID()}`,
+        subjects: [this.#subjects.all],
+        num_replicas: replicas,
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.New,
+        max_consumers: -1,
+        max_msgs: -1,
+        max_bytes: bytesMax === 0 ? -1 : bytesMax,
+        max_age: 0,
+        allow_direct: false,
+      });
+    } catch (error) {
+      // Another broker was faster.
+      return await this.#manager.streams.info(stream).catch(() => Promise.reject(error));
+    }
+  }
+
+  /** @returns the position of the message; null: another one is the newest of the subject. */
+  async #publish(
+    subject: string,
+    body: Uint8Array,
+    { after, headers: described }: { after: number; headers?: MsgHdrs },
+  ): Promise<number | null> {
+    try {
+      const { seq } = await this.#client.publish(subject, body, {
+        ...(described === undefined ? {} : { headers: described }),
+        timeout: ANSWER_MS_MAX,
+        expect: { streamName: this.#options.stream, lastSubjectSequence: after },
+      });
+      return seq;
+    } catch (cause) {
+      if (hasCode(cause, JetStreamApiCodes.StreamWrongLastSequence)) return null;
+      throw asLogError(cause);
+    }
+  }
+
+  async #get(query: object): Promise<StoredMessage | null> {
+    const found = await attempt(() =>
+      // The server knows more queries than the type does.
+      this.#manager.streams.getMessage(this.#options.stream, query as { last_by_subj: string }),
+    );
+    if (found === null) return null;
+    return { subject: found.subject, headers: found.header, data: found.data, at: found.seq };
+  }
+
+  async #purge(filter: string, seq: number): Promise<void> {
+    await attempt(() => this.#manager.streams.purge(this.#options.stream, { filter, seq }));
+  }
+
+  #toStored(message: StoredMessage | null): StoredEntry | null {
+    return message === null ? null : this.#entryOf(message);
+  }
+
+  #toSubscriber(message: StoredMessage | null): StoredSubscriber | null {
+    return message === null ? null : this.#subscriberOf(message);
+  }
+
+  #entryOf({ subject, headers: described, data, at }: StoredMessage): StoredEntry {
+    const entry = decodeEntry(described?.get(ENTRY_HEADER) ?? '', this.#where(at));
+    return { stream: this.#subjects.read(subject).stream, at, entry, body: data };
+  }
+
+  #subscriberOf({ subject, data, at }: StoredMessage): StoredSubscriber {
+    const { stream, subscriber } = this.#subjects.read(subject);
+    assert(subscriber !== null, 'only those of named subscribers were asked for');
+    return { stream, subscriber, at, entry: decodeSubscriberEntry(data, this.#where(at)) };
+  }
+
+  #where(at: number): string {
+    return `message ${at} of the JetStream stream ${this.#options.stream}`;
+  }
+}
+
+async function attempt<T>(action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    throw asLogError(cause);
+  }
+}
+
+/** A medium that cannot be asked may be asked again; what it holds and should not is another matter. */
+function asLogError(cause: unknown): Error {
+  if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
+  return new LogError(faultOf(cause), (cause as Error).message, { cause });
+}
+
+function faultOf(cause: unknown): LogFault {
+  const refusal = (cause as Error).cause ?? cause;
+  if (refusal instanceof PermissionViolationError) return 'broken';
+  return cause instanceof JetStreamApiError && isFull(cause) ? 'full' : 'io';
+}
+
+/** The servers have no more room, the account may use no more, or the stream has reached its limit: nothing was stored. */
+function isFull({ code, message }: JetStreamApiError): boolean {
+  return FULL_CODES.has(code) || (code === STORE_FAILED && message.includes('maximum'));
+}
+
+const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047]);
+const STORE_FAILED = 10077;
+
+function hasCode(error: unknown, code: number): boolean {
+  return error instanceof JetStreamApiError && error.code === code;
+}
