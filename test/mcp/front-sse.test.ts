@@ -227,7 +227,7 @@ describe('12.10 history that is gone', () => {
 
 describe('10 a front that goes down', () => {
   it('10 (5) whoever comes back over HTTP+SSE is sent away with a time, and not refused, after which nobody comes back', async () => {
-    const broker = await BrokerProcess.start(...FLAGS, '--drain-ms', '600');
+    const broker = await BrokerProcess.start(...FLAGS, '--drain-ms', '3s');
     const client = await McpSseClient.open(broker.port);
     broker.signal('SIGTERM');
     await eventually(
