@@ -16,8 +16,8 @@ const ENDS: Readonly<Record<string, (broker: BrokerProcess) => Promise<unknown>>
 };
 const STEPS = 40;
 const HELD_AFTER = 15;
-/** Clients of the SDK try twenty times: that has to be longer than a slow start of the front. */
-const FLAGS = ['--drain-ms', '0', '--retry-ms', '500'];
+/** Clients of the SDK try twenty times, and jitter may halve the pause: that has to be longer than a slow start of the front. */
+const FLAGS = ['--drain-ms', '0', '--retry-ms', '2000'];
 
 /** A call that is held in its midst, by a client of its own. */
 interface HeldCall {
