@@ -35,6 +35,12 @@ const all = testFiles();
 const namesFile = (argument: string) => (file: string) => relative(BUILT_TESTS, file).startsWith(argument);
 const fileArguments = process.argv.slice(2).filter((argument) => all.some(namesFile(argument)));
 const nameArguments = process.argv.slice(2).filter((argument) => !fileArguments.includes(argument));
+const missing = nameArguments.filter((argument) => /^[\w-]+\/[\w-]*$/.test(argument));
+if (missing.length > 0) {
+  // Taken for the name of a test it would have none run, and that would pass.
+  console.error(`no test file begins with ${missing.join(', ')}`);
+  process.exit(2);
+}
 const chosen = all.filter(
   (file) => fileArguments.length === 0 || fileArguments.some((name) => namesFile(name)(file)),
 );
