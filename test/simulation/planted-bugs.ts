@@ -47,7 +47,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a publish is answered before its commit',
     changes: [
       {
-        file: 'transport/append-publish.js',
+        file: 'transport/publish/append-publish.js',
         from: 'if (broker.isDurable)\n        answerWhenCommitted',
         to: 'if (false)\n        answerWhenCommitted',
       },
@@ -68,7 +68,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the log is read beyond what was announced as committed',
     changes: [
       {
-        file: 'server/replay-question.js',
+        file: 'server/replay/replay-question.js',
         from: 'committed, bytesMax',
         to: 'committed: Number.MAX_SAFE_INTEGER, bytesMax',
       },
@@ -85,7 +85,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'who resumes below the floor is taken to the floor and told nothing',
     changes: [
       {
-        file: 'transport/resume-request.js',
+        file: 'transport/subscribe/resume-request.js',
         from: "if (classified.outcome === 'refused') {",
         to: "if (classified.outcome === 'refused' && classified.reason === 'evicted') return lowestReadable(at) - 1;\n    if (classified.outcome === 'refused') {",
       },
