@@ -38,7 +38,7 @@ export const MCP_DEFINITIONS = {
     group: 'MCP',
     kind: time({ min: 10, max: DAY_MS }),
     default: 10 * MINUTE_MS,
-    doc: 'Time without a byte of the server after which a call is answered with an error.',
+    doc: 'Time without a byte of the server after which a call is answered with an error; over HTTP, to within a second.',
   }),
   mcpWaitMs: define({
     group: 'MCP',

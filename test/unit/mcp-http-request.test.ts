@@ -61,10 +61,10 @@ describe('requests to a server', () => {
     }
     const { host } = target.url;
     const basic = Buffer.from('user:pass word').toString('base64');
-    const begun = `POST /mcp?a=b HTTP/1.1\r\nHost: ${host}\r\nConnection: keep-alive\r\n`;
+    const begun = `POST /mcp?a=b HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
     assert.deepEqual(heads, [
-      `${begun}Authorization: Basic ${basic}\r\nMcp-Session-Id: a\r\nContent-Length: 2\r\n\r\n{}`,
-      `${begun}Mcp-Session-Id: a\r\nauthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}`,
+      `${begun}Authorization: Basic ${basic}\r\nMcp-Session-Id: a\r\ncontent-length: 2\r\n\r\n{}`,
+      `${begun}Mcp-Session-Id: a\r\nauthorization: Bearer b\r\ncontent-length: 2\r\n\r\n{}`,
     ]);
     assert.equal(sockets.length, 1);
   });
@@ -95,9 +95,7 @@ describe('requests to a server', () => {
       if (answer === '') socket.destroy();
       else socket.write(answer);
     });
-    assert.equal(await reasonOf(get()), 'unreachable');
-    assert.equal(await reasonOf(get()), 'unreachable');
-    assert.equal(await reasonOf(get().then((response) => readText(response, 10))), 'broken');
+    for (const _ of answers) assert.equal(await reasonOf(get()), 'unreachable');
     assert.equal(await reasonOf(target.request('GET', { a: 'b\r\nc: d' }, null)), 'unreachable');
     const nobody = new HttpTarget(new URL('http://127.0.0.1:1/mcp'), 1000);
     assert.equal(await reasonOf(nobody.request('GET', {}, null)), 'unreachable');
@@ -121,10 +119,58 @@ describe('requests to a server', () => {
     assert.equal(underWay.size, 0);
   });
 
-  it('take a body without a length to its end', async (context) => {
-    const { text } = await startServer(context, (socket) => {
-      socket.end('HTTP/1.1 200 OK\r\n\r\nto the end');
+  it('are sent once: on a connection that is there, and not again when it breaks', async (context) => {
+    const { target, sockets } = await startServer(context, (socket, _head, count) => {
+      if (count === 1) socket.end(OK);
+      else socket.destroy();
     });
+    const post = () => target.request('POST', {}, Buffer.from('{}'));
+    const response = await post();
+    const closed = once(sockets[0] as Socket, 'close');
+    assert.equal(await readText(response, 2), 'ok');
+    await closed;
+    assert.equal(await reasonOf(post()), 'unreachable');
+    assert.equal(sockets.length, 2);
+  });
+
+  it('have answers with any headers, after what is said in advance', async (context) => {
+    const { get } = await startServer(context, (socket) => {
+      const odd = 'constructor: a\r\n__proto__: b\r\nX-Twice: c\r\nx-twice: d\r\nX-Empty:\r\n';
+      socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK.replace('OK\r\n', `OK\r\n${odd}`)}`);
+    });
+    const response = await get();
+    const names = ['constructor', '__proto__', 'x-twice', 'x-empty', 'x-none', 'tostring', 'link'];
+    const values = names.map((name) => response.header(name));
+    assert.deepEqual(values, ['a', 'b', 'c, d', null, null, null, null]);
+    assert.equal(await readText(response, 2), 'ok');
+  });
+
+  it('that are given up before there is a connection are not sent', async (context) => {
+    const heads: string[] = [];
+    const { target, text } = await startServer(context, (socket, head) => {
+      heads.push(head);
+      socket.write(OK);
+    });
+    const underWay = new Set<UnderWay>();
+    const given = target.request('POST', {}, Buffer.from('{}'), underWay);
+    for (const request of underWay) request.destroy();
+    assert.equal(await reasonOf(given), 'unreachable');
+    assert.equal(underWay.size, 0);
+    assert.equal(await text(), 'ok');
+    assert.deepEqual(
+      heads.map((head) => head.slice(0, 4)),
+      ['GET '],
+    );
+  });
+
+  it('take a body without a length to its end, or are given up before it', async (context) => {
+    const { get, text } = await startServer(context, (socket, _head, count) => {
+      if (count === 1) socket.write('HTTP/1.1 200 OK\r\n\r\nto no end');
+      else socket.end('HTTP/1.1 200 OK\r\n\r\nto the end');
+    });
+    const response = await get();
+    response.destroy();
+    assert.equal(await reasonOf(readText(response, 100)), 'broken');
     assert.equal(await text(), 'to the end');
   });
 

@@ -3,94 +3,98 @@
  * way.
  */
 
+import { buildConnector, Client } from 'undici';
 import type { SseDecoder, SseFrame } from '../../client/sse-decoder.js';
-import { HttpConnection } from './http-connection.js';
+import { HttpExchange } from './http-exchange.js';
 import type { HttpResponse } from './http-response.js';
 import { UpstreamError } from './upstream.js';
 
+/**
+ * How long a connection is kept that nobody uses. Less than the five seconds after which common servers hang up, for a
+ * request that meets that hang-up is lost and may not be sent again.
+ */
+const IDLE_MS = 3000;
+/** A server that names its own patience hangs up so much earlier than it says, at the worst. */
+const HINT_MARGIN_MS = 1000;
 /** Connections kept for later. */
 const IDLE_CONNECTIONS_MAX = 64;
-/** What a header may have in it: anything else would end it, or the head. */
-const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const HEAD_BYTES_MAX = 64 * 1024;
 
 /** Something that can be given up. */
 export interface UnderWay {
   destroy(): void;
 }
 
-/** Connections to one server. */
+/** Connections to one server, with one request at a time on each. */
 export class HttpTarget {
   readonly url: URL;
-  readonly #silenceMs: number;
-  /** What each request begins with, after its method. */
-  readonly #place: string;
+  readonly #path: string;
+  /** Of the URL; they are for requests whose client shows none. */
+  readonly #credentials: Readonly<Record<string, string>>;
+  readonly #options: Client.Options;
   /** The one that was used last is used next. */
-  readonly #idle: HttpConnection[] = [];
+  readonly #idle: Client[] = [];
   /** Bounded by the calls. */
-  readonly #connections = new Set<HttpConnection>();
+  readonly #clients = new Set<Client>();
 
-  /** @param silenceMs how long nothing may come before a request is given up. */
+  /** @param silenceMs how long nothing may come before a request is given up; to within a second. */
   constructor(url: URL, silenceMs: number) {
     this.url = url;
-    this.#silenceMs = silenceMs;
-    this.#place = `${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\nConnection: keep-alive\r\n`;
+    this.#path = `${url.pathname}${url.search}`;
+    this.#credentials = credentialsOf(url);
+    this.#options = {
+      pipelining: 1,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      keepAliveTimeoutThreshold: HINT_MARGIN_MS,
+      // One for all, so that sessions of TLS are taken up again.
+      connect: buildConnector({ timeout: silenceMs, allowH2: false }),
+      headersTimeout: silenceMs,
+      bodyTimeout: silenceMs,
+      maxHeaderSize: HEAD_BYTES_MAX,
+    };
   }
 
   /** @param underWay holds the request until it is over. @throws {UpstreamError} `unreachable` or `silent` */
-  async request(
+  request(
     method: 'POST' | 'GET' | 'DELETE',
     headers: Readonly<Record<string, string>>,
     body: Uint8Array | null,
     underWay?: Set<UnderWay>,
   ): Promise<HttpResponse> {
-    const head = `${method} ${this.#place}${this.#credentials(headers)}${headerLines(headers)}`;
-    const length = body === null ? '' : `Content-Length: ${body.length}\r\n`;
-    const connection = this.#idle.pop() ?? this.#connect();
-    underWay?.add(connection);
-    return connection.send(`${head}${length}\r\n`, body, () => underWay?.delete(connection));
+    const client = this.#idle.pop() ?? this.#connect();
+    const exchange = new HttpExchange((isWhole) => {
+      underWay?.delete(exchange);
+      if (isWhole && this.#idle.length < IDLE_CONNECTIONS_MAX) this.#idle.push(client);
+      else this.#drop(client);
+    });
+    underWay?.add(exchange);
+    const credentials = headers.authorization === undefined ? this.#credentials : {};
+    // Headers of clients are passed on, and may be such as nobody can send: the exchange is told of that as well.
+    client.dispatch({ method, path: this.#path, headers: { ...credentials, ...headers }, body }, exchange);
+    return exchange.answer;
   }
 
   close(): void {
-    for (const connection of this.#connections) connection.destroy();
+    for (const client of this.#clients) this.#drop(client);
   }
 
-  #connect(): HttpConnection {
-    const connection = new HttpConnection({
-      url: this.url,
-      silenceMs: this.#silenceMs,
-      idle: (connection) => {
-        if (this.#idle.length >= IDLE_CONNECTIONS_MAX) connection.destroy();
-        else this.#idle.push(connection);
-      },
-      closed: (connection) => {
-        this.#connections.delete(connection);
-        const at = this.#idle.indexOf(connection);
-        if (at >= 0) this.#idle.splice(at, 1);
-      },
-    });
-    this.#connections.add(connection);
-    return connection;
+  #connect(): Client {
+    const client = new Client(this.url.origin, this.#options);
+    this.#clients.add(client);
+    return client;
   }
 
-  /** Those of the URL, where the client shows none. */
-  #credentials(headers: Readonly<Record<string, string>>): string {
-    const { username, password } = this.url;
-    if (username === '' || headers.authorization !== undefined) return '';
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    return `Authorization: Basic ${Buffer.from(pair).toString('base64')}\r\n`;
+  #drop(client: Client): void {
+    this.#clients.delete(client);
+    void client.destroy();
   }
 }
 
-/** @throws {UpstreamError} headers of clients are passed on, and may be such as nobody can send. */
-function headerLines(headers: Readonly<Record<string, string>>): string {
-  let lines = '';
-  for (const name in headers) {
-    const value = headers[name] as string;
-    if (!NAME.test(name) || !VALUE.test(value)) throw new UpstreamError('unreachable');
-    lines += `${name}: ${value}\r\n`;
-  }
-  return lines;
+function credentialsOf({ username, password }: URL): Readonly<Record<string, string>> {
+  if (username === '') return {};
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
 
 /** @throws {UpstreamError} `broken`, `silent` or `message_too_large` */

@@ -3,15 +3,20 @@
  * is too much meanwhile stays with the server.
  */
 
-import type { ResponseHead } from './http-response-parser.js';
 import type { UpstreamError } from './upstream.js';
 
 /** Bytes that may wait here. One read of a socket may bring somewhat more. */
 const WAITING_BYTES_MAX = 64 * 1024;
 
+export interface ResponseHead {
+  readonly status: number;
+  /** Names in lower case; one that came more than once has a list. */
+  readonly headers: Readonly<Record<string, string | string[]>>;
+}
+
 /** The connection that it comes over. */
 export interface ResponseSource {
-  pause(): void;
+  /** Goes on after `push` has said that there is no room. */
   resume(): void;
   /** Hangs up, unless the response is over. */
   abandon(): void;
@@ -19,7 +24,7 @@ export interface ResponseSource {
 
 export class HttpResponse {
   readonly status: number;
-  readonly #headers: ReadonlyMap<string, string>;
+  readonly #headers: ResponseHead['headers'];
   readonly #source: ResponseSource;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
@@ -33,9 +38,13 @@ export class HttpResponse {
     this.#source = source;
   }
 
-  /** @param name in lower case. @returns null where there is none, or an empty one. */
+  /**
+   * @param name in lower case. @returns the values of all of that name with commas between them; null where there is none,
+   * or an empty one.
+   */
   header(name: string): string | null {
-    return this.#headers.get(name) || null;
+    const value = this.#headers[name];
+    return (Array.isArray(value) ? value.join(', ') : value) || null;
   }
 
   /**
@@ -65,15 +74,13 @@ export class HttpResponse {
     this.#source.abandon();
   }
 
-  /** Told by the connection. */
-  push(bytes: Buffer): void {
+  /** Told by the connection. @returns false: no room for more until `resume`. */
+  push(bytes: Buffer): boolean {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > WAITING_BYTES_MAX && !this.#isPaused) {
-      this.#isPaused = true;
-      this.#source.pause();
-    }
+    this.#isPaused = this.#waitingBytes > WAITING_BYTES_MAX;
     this.#news();
+    return !this.#isPaused;
   }
 
   /** Told by the connection, once: the body is whole, or nothing more of it comes. */
@@ -90,12 +97,11 @@ export class HttpResponse {
   }
 
   #untilNews(): Promise<void> {
-    if (this.#isPaused) {
-      this.#isPaused = false;
-      this.#source.resume();
-    }
-    return new Promise((resolve) => {
+    const news = new Promise<void>((resolve) => {
       this.#news = resolve;
     });
+    // The connection may have the next bytes, and push them at once.
+    if (this.#isPaused) this.#source.resume();
+    return news;
   }
 }
