@@ -68,9 +68,10 @@ export function checkRelations({ config, whereIs }: RelationInput): Problem[] {
     const expected = 'one of the two: a data directory belongs to one broker, a log is shared';
     problems.push(badValue(whereIs('log'), config.log.join(','), expected));
   }
-  if (config.mcp.length > 0 && config.log.length > 0) {
-    const expected = 'a broker of its own: what an MCP server says is not kept in a shared log';
-    problems.push(badValue(whereIs('mcp'), config.mcp.join(','), expected));
+  const programs = config.mcp.filter((mount) => mount.slice(mount.indexOf('=') + 1).startsWith('stdio:'));
+  if (programs.length > 0 && config.log.length > 0) {
+    const expected = 'the URL of a server: a program belongs to one broker, and a log is shared by several';
+    problems.push(badValue(whereIs('mcp'), programs.join(','), expected));
   }
   if (!config.insecure && !hasKeys(config) && !isLoopback(config.host)) {
     const expected =

@@ -75,7 +75,7 @@ export class Front {
     if (isStatelessRevision(request.revision)) return this.#stateless.pass(request);
     if (request.isSse) return this.#sse.handle(request);
     if (request.method === 'POST') return this.#post(request, request.body ?? new Uint8Array());
-    const session = this.#sessions.find(request, 'streamable');
+    const session = await this.#sessions.meet(request);
     if (!(session instanceof Session)) return session;
     return request.method === 'GET' ? this.#get(session, request) : this.#delete(session);
   }
@@ -118,7 +118,7 @@ export class Front {
         ? this.#initialize(request, first)
         : refusal(400, BAD_REQUEST, 'initialize comes alone');
     }
-    const session = this.#sessions.find(request, 'streamable');
+    const session = await this.#sessions.meet(request);
     if (!(session instanceof Session)) return session;
     const calls = messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
     return calls.length > 0
@@ -169,7 +169,7 @@ export class Front {
     if (request.lastEventId === '') {
       const own = await session.ownStream();
       session.listen(request.forwarded);
-      return this.#read(session, own, () => (session.takeHole() ? null : own.deliveredSeq), request);
+      return this.#read(session, own, () => this.#startOf(session, own), request);
     }
     const position = this.#options.ids.read(request.lastEventId, session.identity);
     if (position === null) return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given to this session');
@@ -178,6 +178,7 @@ export class Front {
     if (stream?.isClosed === true && !(await hasMessageAfter(this.#options.streams, stream, position.seq))) {
       return NOTHING_MORE;
     }
+    if (stream?.isOwn === true) session.listen(request.forwarded);
     if (stream !== null) return this.#read(session, stream, () => position.seq, request);
     if (position.key === OWN_STREAM)
       return this.#read(session, await session.ownStream(), () => null, request);
@@ -203,6 +204,11 @@ export class Front {
     }
     // Another one may have come meanwhile.
     return stream.reader === reader ? follow(session, stream, afterSeq()) : TAKEN_OVER;
+  }
+
+  /** Where one begins to read a session's own stream who names no event; null: nobody knows. */
+  #startOf(session: Session, own: MessageStream): number | null {
+    return session.takeHole() || session.shared?.isReadElsewhere(own) === true ? null : own.deliveredSeq;
   }
 
   async #delete(session: Session): Promise<Verdict> {

@@ -56,7 +56,7 @@ export const MCP_METRICS = [
   },
   {
     name: 'gapless_mcp_sessions_restored_total',
-    help: 'Sessions that were taken up from the data directory at the start.',
+    help: 'Sessions that another process began: taken up from the data directory at the start, or met in a shared log.',
     count: FrontCount.restored,
   },
   {

@@ -148,6 +148,13 @@ function sharedAnswers(shared: SharedLog): Partial<Answers> {
     put: ({ name, config }) => wait(shared.replication.put(name, config)),
     close: ({ name }) => wait(shared.replication.close(name)),
     remove: ({ name }) => wait(shared.replication.remove(name)),
+    putAll: async ({ names, config }) => {
+      const made = await wait(Promise.all(names.map((name) => shared.replication.put(name, config))));
+      return made.map(({ ref }) => ref);
+    },
+    removeAll: async ({ names }) => {
+      await wait(Promise.all(names.map((name) => shared.replication.remove(name))));
+    },
     publish: ({ name, publish }) => shared.replication.publish(name, publish),
     refresh: ({ name }) => shared.replication.refresh(name),
   };

@@ -171,11 +171,14 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   try {
     await durability?.restore(directory, named);
     const logStatus = durability?.status ?? null;
-    const shared = { config, logStatus, clockOrigin: origin, ...buffers };
-    if (mcpCounts !== null) mcp = new McpThread({ ...shared, counts: mcpCounts }, coordinator);
+    const setup = { config, logStatus, clockOrigin: origin, ...buffers };
+    const eventBytesMax = shared?.eventBytesMax ?? null;
+    if (mcpCounts !== null) {
+      mcp = new McpThread({ ...setup, eventBytesMax, counts: mcpCounts }, coordinator);
+    }
     for (let edge = 0; edge < config.threads; edge++) {
       const keys = keySource?.keys ?? null;
-      threads.push(new EdgeThread({ ...shared, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
+      threads.push(new EdgeThread({ ...setup, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
     }
     if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(threads, port));
     else await listen(threads, config.port);

@@ -36,6 +36,11 @@ export class McpClient {
     return client;
   }
 
+  /** The same session, by way of another broker. */
+  at(port: number): McpClient {
+    return new McpClient(port, this.path, this.revision, this.session, this.extra);
+  }
+
   get headers(): Record<string, string> {
     return { 'Mcp-Session-Id': this.session, 'MCP-Protocol-Version': this.revision, ...this.extra };
   }

@@ -191,6 +191,14 @@ describe('11 problems', () => {
     assert.deepEqual(problems({ argv: ['-\u001b\u009b2J'] }), ['-\\u001b\\u009b2J: unknown flag']);
   });
 
+  test('a program as an MCP server does not go with a log that is shared', () => {
+    const log = ['--log', 'nats://127.0.0.1:4222', '--mcp', '/http=http://127.0.0.1:3000/mcp'];
+    assert.deepEqual(problems({ argv: [...log, '--mcp', '/program=stdio:node server.js'] }), [
+      '--mcp: "/program=stdio:node server.js", expected the URL of a server: a program belongs to one broker, ' +
+        'and a log is shared by several',
+    ]);
+  });
+
   test('who stands before the host of a URL is not repeated', () => {
     const [form] = problems({ argv: ['--log', 'nats://me:s3cret@host/path'] });
     assert.match(form ?? '', /^--log: "nats:\/\/…@host\/path", expected /);

@@ -3,11 +3,8 @@
  * calls that were under way. Each of these goes on at the server where that can be, and is answered with an error else.
  */
 
-import type { ParsedEvent } from '../../core/sse-parse.js';
-import { readMessages } from '../json-rpc.js';
 import type { LeftStream, McpStreams } from '../stream/mcp-streams.js';
-import type { CallsBefore } from '../stream/message-stream.js';
-import { type CallNote, isNote, NOTE_TYPES, reachedOf } from '../stream/stream-notes.js';
+import { reachedAt, readHistory, textOf } from './call-history.js';
 import type { Session } from './session.js';
 import type { OwnRecord, SessionRecord } from './session-record.js';
 
@@ -40,9 +37,9 @@ export async function restoreSessions(
   let calls = 0;
   for (const stream of open.values()) {
     const history = await readHistory(streams, stream);
-    const session = sessions.get(history?.note.session ?? '');
+    const session = sessions.get(history?.note?.session ?? '');
     // Spares, and calls of sessions that have ended. A client that comes back to one is told so.
-    if (history === null || session === undefined) {
+    if (history?.note === null || history === null || session === undefined) {
       streams.remove(stream.ref);
       continue;
     }
@@ -83,49 +80,4 @@ async function restoreOwn(
   open.delete(record.name);
   const [newest] = own.head === 0 ? [] : await streams.read(own.ref, own.head - 1);
   return newest === undefined ? null : reachedAt(newest);
-}
-
-interface CallHistory extends CallsBefore {
-  readonly note: CallNote;
-  readonly reached: string | null;
-}
-
-/** What has become of a call so far; null where its beginning is gone, or never was. */
-async function readHistory(
-  streams: Archive['streams'],
-  { ref, head }: LeftStream,
-): Promise<CallHistory | null> {
-  let note: CallNote | null = null;
-  let reached: string | null = null;
-  let endsWithNote = false;
-  const answered = new Set<string>();
-  const cancelled = new Set<string>();
-  for (let seq = 0; seq < head; ) {
-    const events = await streams.read(ref, seq);
-    if (events.length === 0) return null;
-    for (const event of events) {
-      seq = event.seq;
-      endsWithNote = isNote(event.type);
-      reached = reachedAt(event) ?? (endsWithNote ? reached : null);
-      const text = textOf(event);
-      if (event.type === NOTE_TYPES.call) note = JSON.parse(text) as CallNote;
-      else if (event.type === NOTE_TYPES.cancelled) cancelled.add(text);
-      else if (!endsWithNote) for (const id of answersIn(text)) answered.add(id);
-    }
-  }
-  return note === null ? null : { note, reached, answered, cancelled, endsWithNote };
-}
-
-/** Where the server's stream can be taken up after an event; null: nobody knows. */
-function reachedAt(event: ParsedEvent): string | null {
-  return event.type === NOTE_TYPES.reached ? textOf(event) : reachedOf(event.type);
-}
-
-function answersIn(text: string): string[] {
-  const messages = readMessages(text) ?? [];
-  return messages.flatMap(({ kind, id }) => (kind === 'response' && id !== null ? [id] : []));
-}
-
-function textOf({ data }: ParsedEvent): string {
-  return Buffer.from(data).toString();
 }

@@ -22,6 +22,7 @@ export class ServerRequests {
 
   /** Takes over what another process has passed on. */
   restore(answered: readonly string[]): void {
+    this.#answered.clear();
     for (const id of answered) this.#answered.set(id, true);
   }
 

@@ -15,9 +15,20 @@ export class SessionKeeper {
   readonly #options: SessionKeeperOptions;
   /** Whether somebody reads the session's own stream: how far it was given only the client knows then. */
   #isOwnRead = false;
+  #hasBegun = false;
 
   constructor(options: SessionKeeperOptions) {
     this.#options = options;
+  }
+
+  /** Whether it is kept. */
+  get hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** Another process has kept it. */
+  restored(): void {
+    this.#hasBegun = true;
   }
 
   /** The server has agreed to it. Resolves when it is kept. @throws {RequestError} it cannot be, now */
@@ -26,6 +37,7 @@ export class SessionKeeper {
     const upstream = session.upstream.session;
     if (upstream === null) return;
     await records.begin(session.label, this.#describe(upstream));
+    this.#hasBegun = true;
     if (session.isEnded) await this.forget();
   }
 

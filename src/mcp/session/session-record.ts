@@ -42,3 +42,33 @@ export interface SessionRecords {
   /** Resolves when it is kept no more. @throws {RequestError} nobody knows, now */
   remove(label: string): Promise<void>;
 }
+
+/** Where brokers share them: each may write, and has a part in a session while it keeps what it has read. */
+export interface SharedRecords extends SessionRecords {
+  /** The newest, which was written here or elsewhere; null: the session is over, or never was. @throws {RequestError} */
+  look(label: string): Promise<SessionRecord | null>;
+  /** Whether the session was not ended, as far as is known here. */
+  has(label: string): boolean;
+  /** Has its time to live begin anew. */
+  touch(label: string): void;
+  /** This broker has no part in it any more. */
+  forget(label: string): void;
+}
+
+/** What has become of a record that two brokers have changed: of each what it has changed. */
+export function mergeRecords(
+  before: SessionRecord,
+  mine: SessionRecord,
+  theirs: SessionRecord,
+): SessionRecord {
+  // A server that has begun anew counts its requests from the beginning: what was answered before is of another.
+  if (!isSameUpstream(mine, before)) {
+    return { ...theirs, upstream: mine.upstream, answered: mine.answered };
+  }
+  if (!isSameUpstream(theirs, before)) return theirs;
+  return { ...theirs, answered: [...new Set([...theirs.answered, ...mine.answered])] };
+}
+
+function isSameUpstream(a: SessionRecord, b: SessionRecord): boolean {
+  return JSON.stringify(a.upstream) === JSON.stringify(b.upstream);
+}

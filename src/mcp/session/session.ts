@@ -2,7 +2,6 @@
  * One client's session with one server: its streams, the calls under way, and the server's own session behind it.
  */
 
-import { createHash } from 'node:crypto';
 import type { StreamRef } from '../../broker/edge-stream.js';
 import { RequestError } from '../../errors.js';
 import type { EventPosition, StreamIdentity } from '../event-id.js';
@@ -10,23 +9,22 @@ import { FrontCount } from '../front-counts.js';
 import type { RpcError } from '../json-rpc.js';
 import { takesPriming } from '../revision.js';
 import type { LeftStream } from '../stream/mcp-streams.js';
-import { type CallsBefore, MessageStream } from '../stream/message-stream.js';
+import type { CallsBefore, MessageStream } from '../stream/message-stream.js';
 import { ownSink } from '../stream/own-sink.js';
 import { OWN_STREAM, sseKey } from '../stream/stream-keys.js';
 import type { CallNote } from '../stream/stream-notes.js';
 import type { ForwardedHeaders, MessageSink, Upstream } from '../upstream/upstream.js';
-import { findAnswered } from './answered-streams.js';
+import type { StreamHistory } from './call-history.js';
 import { ServerRequests } from './server-requests.js';
 import { SessionKeeper } from './session-keeper.js';
+import { labelOf } from './session-label.js';
 import { ENDED, type SessionOptions, type Transport } from './session-options.js';
 import type { OwnRecord, SessionRecord } from './session-record.js';
-
-/** Enough that no two are the same. */
-const LABEL_LENGTH = 16;
+import { SessionStreams } from './session-streams.js';
+import { SharedSession } from './shared-session.js';
 
 export class Session {
   readonly id: string;
-  /** What log lines call it: whoever knows the id can use it. */
   readonly label: string;
   readonly mount: number;
   readonly principal: string;
@@ -37,6 +35,8 @@ export class Session {
   readonly serverRequests: ServerRequests;
   /** Null: it ends with the process. */
   readonly keeper: SessionKeeper | null;
+  /** Null: no other broker has a part in it. */
+  readonly shared: SharedSession | null;
   /** Negotiated; that of the client's request until then. */
   revision = '';
   /** What the server can do, by the names of its capabilities. */
@@ -46,9 +46,7 @@ export class Session {
   ending: ((own: MessageStream) => void) | null = null;
 
   readonly #options: SessionOptions;
-  readonly #byKey = new Map<string, MessageStream>();
-  /** Those that are answered, oldest first. */
-  readonly #answered: MessageStream[] = [];
+  readonly #byKey: SessionStreams;
   #openingOwn: Promise<MessageStream> | null = null;
   #underWay = 0;
   /** Whether messages that belong to no call were lost for want of room, and nobody was told yet. */
@@ -58,7 +56,7 @@ export class Session {
 
   constructor(options: SessionOptions) {
     this.id = options.id;
-    this.label = createHash('sha256').update(options.id).digest('base64url').slice(0, LABEL_LENGTH);
+    this.label = labelOf(options.id);
     this.mount = options.mount;
     this.principal = options.principal;
     this.transport = options.transport;
@@ -68,6 +66,30 @@ export class Session {
     this.keeper = records === null ? null : new SessionKeeper({ session: this, records, path });
     this.serverRequests = new ServerRequests(() => this.keeper?.keep());
     this.own = ownSink(this);
+    const isEnded = (): boolean => this.#ended;
+    this.#byKey = new SessionStreams({
+      ...options,
+      identity: this.identity,
+      isKept: this.keeper !== null,
+      isEnded,
+      answered: (stream) => this.#noteAnswered(stream),
+      failed: (error) => this.noteFailed(error),
+      lost: (stream) => this.#forget(stream),
+      left: (stream) => {
+        if (stream.isOwn) this.keeper?.ownIsLeft();
+        this.shared?.left(stream);
+      },
+    });
+    const { streams } = options;
+    this.shared =
+      streams.shared === null || this.keeper === null
+        ? null
+        : new SharedSession({
+            ...{ label: this.label, streams, shared: streams.shared, byKey: this.#byKey, isEnded },
+            taken: (stream, history) => this.#taken(stream, history),
+            takenAway: () => this.#countUnderWay(-1),
+            ownForgotten: (own) => this.giveOwn(own),
+          });
   }
 
   /** What its ids are bound to. */
@@ -81,7 +103,7 @@ export class Session {
 
   /** Whether somebody reads what it says, once the server has agreed to it, or waits for an answer. */
   get isInUse(): boolean {
-    return this.#underWay > 0 || (this.revision !== '' && this.#hasReader);
+    return this.#underWay > 0 || (this.revision !== '' && this.#byKey.hasReader);
   }
 
   get callsUnderWay(): number {
@@ -92,27 +114,27 @@ export class Session {
     return this.#ended;
   }
 
-  /** Headers with which the server is listened to; null: it is not. */
+  /** Headers with which the server is listened to, to be kept; null: it is not, or it is by who reads. */
   get listening(): ForwardedHeaders | null {
-    return this.#listening;
+    return this.shared === null ? this.#listening : null;
   }
 
-  /** What is to be kept of its own stream; null: there is none. */
+  /** Whether what belongs to no call has nowhere to go from here. */
+  get isOwnClosed(): boolean {
+    return this.#ended || this.shared?.isOwnHere === false;
+  }
+
+  /** What is to be kept of its own stream; null: there is none, or the stream itself says it. */
   get ownRecord(): Omit<OwnRecord, 'isRead'> | null {
+    if (this.shared !== null) return null;
     const own = this.#byKey.get(this.#ownKey);
     if (own === undefined) return null;
     return { name: own.stream.name, deliveredSeq: own.deliveredSeq, hasHole: this.#hasHole };
   }
 
-  get #hasReader(): boolean {
-    for (const stream of this.#byKey.values()) if (stream.reader !== null) return true;
-    return false;
-  }
-
   /** @returns null when as many calls are under way as there may be. @throws {RequestError} no room for a stream */
   async openCall(calls: readonly string[], headers: ForwardedHeaders): Promise<MessageStream | null> {
-    if (this.#underWay >= this.#options.callsMax) return null;
-    this.#countUnderWay(1);
+    if (!this.beginCall()) return null;
     try {
       const stream = await this.#open(null, calls);
       stream.note('call', JSON.stringify({ session: this.label, calls, headers } satisfies CallNote));
@@ -152,7 +174,7 @@ export class Session {
     if (this.#listening !== null || this.#ended) return;
     this.#listening = headers;
     this.keeper?.keep();
-    this.upstream.listen(headers, this.own, reached);
+    if (!this.isOwnClosed) this.upstream.listen(headers, this.own, reached);
   }
 
   /**
@@ -167,7 +189,7 @@ export class Session {
     else await own.tell(text, call, type);
   }
 
-  /** Its own stream, and who reads it, go to another session. */
+  /** Its own stream, and who reads it, go to another session, or stay with another broker. */
   giveOwn(own: MessageStream): void {
     this.#openingOwn = null;
     this.#byKey.delete(own.key);
@@ -200,23 +222,38 @@ export class Session {
   /** The stream of a position; null: it is no more. */
   async find(position: EventPosition): Promise<MessageStream | null> {
     const { key, epoch, calls } = position;
+    if (this.shared !== null) {
+      if (calls.length > 0) return this.shared.find(position);
+      // As in `SharedSession.find`.
+      await this.#options.streams.find((await this.ownStream()).stream.name);
+    }
     const known = this.#byKey.get(key);
     if (known !== undefined || calls.length === 0) return known?.stream.epoch === epoch ? known : null;
-    // Answered before this process began, and whole: what was under way then is known.
-    const found = await findAnswered(this.#options.streams, position);
-    if (found === null || this.#ended) return null;
-    const other = this.#byKey.get(key);
-    if (other !== undefined) return other;
-    const stream = this.#adopt(found.ref, key, calls);
-    stream.suspend();
-    stream.endsWithNote = found.endsWithNote;
-    this.#keepAnswered(stream);
-    return stream;
+    return this.#byKey.findAnswered(position);
+  }
+
+  /** This broker goes on with what another one has left. */
+  #taken(stream: MessageStream, history: StreamHistory): void {
+    if (stream.isOwn) {
+      this.#openingOwn = Promise.resolve(stream);
+      if (this.#listening !== null) this.upstream.listen(this.#listening, this.own, history.reached);
+    } else this.#goOn(stream, history.note, history);
+  }
+
+  /** @param note null: nothing is known of it, but that it was begun. */
+  #goOn(
+    stream: MessageStream,
+    note: CallNote | null,
+    { answered, reached }: Pick<StreamHistory, 'answered' | 'reached'>,
+  ): void {
+    this.#countUnderWay(1);
+    if (note?.calls.every((call) => answered.has(call)) === true) stream.close();
+    else this.upstream.resume(reached, note?.headers ?? {}, stream);
   }
 
   /** The client waits for these no longer. */
   noteCancelled(call: string): void {
-    for (const stream of this.#byKey.values()) stream.cancel(call);
+    for (const stream of this.#byKey) stream.cancel(call);
   }
 
   /** Goes on with what another process has left; `restoreOwn` and `restoreCall` follow. */
@@ -231,31 +268,27 @@ export class Session {
     // Who read on when the process ended may have been given more than is written down.
     this.#hasHole = hasHole || left === null || (isRead && deliveredSeq < left.head);
     if (left === null) return;
-    const own = this.#adopt(left.ref, this.#ownKey, []);
+    const own = this.#byKey.adopt(left.ref, this.#ownKey, []);
     own.deliveredSeq = deliveredSeq;
     this.#openingOwn = Promise.resolve(own);
   }
 
   /** @param reached where the server's stream can be taken up; null: nobody knows. */
   restoreCall(ref: StreamRef, note: CallNote, before: CallsBefore, reached: string | null): void {
-    const stream = this.#adopt(ref, ref.name, note.calls, before);
-    this.#countUnderWay(1);
-    if (note.calls.every((call) => before.answered.has(call))) stream.close();
-    else this.upstream.resume(reached, note.headers, stream);
+    const stream = this.#byKey.adopt(ref, ref.name, note.calls, before);
+    this.#goOn(stream, note, { ...before, reached });
   }
 
   /** Keeps what is in use from its time to live, and forgets streams that are no more. */
   keep(): void {
-    for (const stream of this.#byKey.values()) {
-      const isInUse = !stream.isClosed || stream.reader !== null;
-      if (isInUse) this.#options.streams.touch(stream.stream);
-    }
+    this.shared?.sweep();
+    this.#byKey.keep();
   }
 
   /** Another process will go on with it. Resolves when the server is left alone. */
   suspend(): Promise<void> {
     this.#ended = true;
-    for (const stream of this.#byKey.values()) stream.suspend();
+    for (const stream of this.#byKey) stream.suspend();
     return this.upstream.suspend();
   }
 
@@ -263,18 +296,14 @@ export class Session {
   end(): Promise<void> {
     if (this.#ended) return Promise.resolve();
     this.#ended = true;
-    for (const stream of [...this.#byKey.values()]) {
+    for (const stream of [...this.#byKey]) {
       if (stream.isOwn) {
         this.ending?.(stream);
         stream.close();
       } else stream.fail(ENDED);
     }
     const told = this.upstream.end();
-    // Readers get the rest of theirs; the time to live takes the streams.
-    for (const stream of this.#byKey.values()) {
-      if (stream.reader === null) this.#options.streams.remove(stream.stream);
-    }
-    this.#byKey.clear();
+    this.#byKey.end();
     return told;
   }
 
@@ -289,6 +318,7 @@ export class Session {
   }
 
   async #openOwn(): Promise<MessageStream> {
+    if (this.shared !== null) return this.shared.openOwn();
     const own = await this.#open(this.#ownKey, []);
     this.keeper?.keep();
     return own;
@@ -298,28 +328,8 @@ export class Session {
   async #open(key: string | null, calls: readonly string[]): Promise<MessageStream> {
     if (this.#ended) throw new RequestError('stream_not_found');
     const ref = await this.#options.streams.create();
-    const stream = this.#adopt(ref, key ?? ref.name, calls);
+    const stream = this.#byKey.adopt(ref, key ?? ref.name, calls);
     if (this.#ended) stream.fail(ENDED);
-    return stream;
-  }
-
-  #adopt(ref: StreamRef, key: string, calls: readonly string[], before?: CallsBefore): MessageStream {
-    const { streams, backlog, ids } = this.#options;
-    const stream: MessageStream = new MessageStream({
-      streams,
-      stream: ref,
-      backlog,
-      key,
-      prefix: ids.prefix({ ...this.identity, key, epoch: ref.epoch, calls }),
-      calls,
-      answered: () => this.#noteAnswered(stream),
-      failed: (error) => this.#options.failed(this, error),
-      lost: () => this.#forget(stream),
-      isKept: this.keeper !== null,
-      ...(before === undefined ? {} : { before }),
-      ...(calls.length === 0 ? { left: () => this.keeper?.ownIsLeft() } : {}),
-    });
-    this.#byKey.set(key, stream);
     return stream;
   }
 
@@ -335,15 +345,6 @@ export class Session {
   #noteAnswered(stream: MessageStream): void {
     if (stream.isOwn) return;
     this.#countUnderWay(-1);
-    this.#keepAnswered(stream);
-  }
-
-  #keepAnswered(stream: MessageStream): void {
-    this.#answered.push(stream);
-    while (this.#answered.length > this.#options.callsMax) {
-      const oldest = this.#answered.shift() as MessageStream;
-      this.#byKey.delete(oldest.key);
-      this.#options.streams.remove(oldest.stream);
-    }
+    this.#byKey.keepAnswered(stream);
   }
 }

@@ -11,8 +11,9 @@ import type { Backlog } from '../stream/backlog.js';
 import type { McpStreams } from '../stream/mcp-streams.js';
 import type { Upstream, UpstreamSession } from '../upstream/upstream.js';
 import { Session } from './session.js';
+import { labelOf } from './session-label.js';
 import type { Transport } from './session-options.js';
-import type { SessionRecord, SessionRecords } from './session-record.js';
+import type { SessionRecord, SessionRecords, SharedRecords } from './session-record.js';
 
 export interface SessionsOptions {
   /** A session's server, for each mount. @param before the session as another process left it; null: a new one. */
@@ -21,6 +22,8 @@ export interface SessionsOptions {
   readonly paths: readonly string[];
   /** Where sessions of Streamable HTTP are kept; null: they end with the process. */
   readonly records: SessionRecords | null;
+  /** The same, where several brokers share them; null: this broker is the only one. */
+  readonly sharedRecords: SharedRecords | null;
   readonly streams: McpStreams;
   readonly backlog: Backlog;
   readonly ids: EventIds;
@@ -60,8 +63,46 @@ export class Sessions implements Iterable<Session> {
     if (mount < 0) return null;
     const session = this.#add({ id, mount, principal, transport: 'streamable' }, upstream);
     session.restore(record);
+    session.keeper?.restored();
     this.#options.counts.add(FrontCount.restored, 1);
     return session;
+  }
+
+  /**
+   * As `find`, of a session that was begun at another broker, or ended there, as well.
+   * @throws {RequestError} nobody can say now
+   */
+  async meet(request: ClientRequest): Promise<Session | WholeAnswer> {
+    if (this.#options.sharedRecords === null || request.session === '')
+      return this.find(request, 'streamable');
+    await this.#meet(this.#options.sharedRecords, request.session);
+    const met = this.#byId.get(request.session);
+    if (met === undefined && this.#isFull) return refusal(503, LIMIT_REACHED, 'too many sessions');
+    return this.find(request, 'streamable');
+  }
+
+  async #meet(records: SharedRecords, id: string): Promise<void> {
+    const label = labelOf(id);
+    const record = await records.look(label);
+    const known = this.#byId.get(id);
+    if (record === null) {
+      // It has not begun yet, or it is over.
+      if (known?.keeper?.hasBegun === true) this.#drop(known);
+    } else if (record.id !== id) return;
+    else if (known !== undefined) known.shared?.refresh(known, record);
+    else if (this.#isFull || this.restore(record) === null) records.forget(label);
+  }
+
+  get #isFull(): boolean {
+    return this.#byId.size >= this.#options.sessionsMax;
+  }
+
+  /** It was ended elsewhere. */
+  #drop(session: Session): void {
+    this.#byId.delete(session.id);
+    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
+    this.#options.sharedRecords?.forget(session.label);
+    void session.end();
   }
 
   /** The session that a request names, if it may. That of somebody else is as good as none. */
@@ -83,15 +124,20 @@ export class Sessions implements Iterable<Session> {
   /** It is in use: its time to live begins anew. */
   use(session: Session): void {
     session.usedAtMs = this.#options.now();
+    if (session.keeper !== null) this.#options.sharedRecords?.touch(session.label);
   }
 
   /** Ends those that nobody uses, and keeps what the others need. */
   sweep(): void {
-    const { now, sessionTtlMs } = this.#options;
+    const { now, sessionTtlMs, sharedRecords } = this.#options;
     const nowMs = now();
     for (const session of this.#byId.values()) {
-      if (session.isInUse) session.usedAtMs = nowMs;
-      if (nowMs - session.usedAtMs < sessionTtlMs[session.transport]) session.keep();
+      if (session.isInUse) this.use(session);
+      if (sharedRecords !== null && session.keeper !== null) {
+        // It may be in use elsewhere: the time to live is that of its record.
+        if (sharedRecords.has(session.label) || !session.keeper.hasBegun) session.keep();
+        else this.#drop(session);
+      } else if (nowMs - session.usedAtMs < sessionTtlMs[session.transport]) session.keep();
       else this.end(session);
     }
   }

@@ -23,7 +23,32 @@ export interface LeftStream {
   readonly head: number;
 }
 
+/** What several brokers have in common that share a log. Each stream has one of them that appends to it. */
+export interface SharedStreams {
+  /** What this broker is called in what it writes. */
+  readonly broker: string;
+  /** The one that has made a stream, by its name; null: any may have. */
+  makerOf(name: string): string | null;
+  /** The stream that is called so, made where there is none. @throws {RequestError} */
+  open(label: string): Promise<StreamRef>;
+  /**
+   * Appends a note that this broker appends to the stream from now on, if this is still its head. False: it is not, or
+   * nobody knows.
+   */
+  takeOver(stream: StreamRef, head: number): Promise<boolean>;
+  /** Goes on with one that was taken over. */
+  goOn(stream: StreamRef, head: number): void;
+  /** Another broker appends to it. */
+  letGo(stream: StreamRef): void;
+  /** Whether this broker appends to it. */
+  isHere(stream: StreamRef): boolean;
+  /** Whether a broker is taken for gone. */
+  isGone(broker: string): Promise<boolean>;
+}
+
 export interface McpStreams {
+  /** Null: this broker is the only one. */
+  readonly shared: SharedStreams | null;
   /** Whether a message that is appended may be delivered, without waiting for a log (I4). */
   readonly commitsAtOnce: boolean;
   /** @throws {RequestError} when there is no room for another stream */

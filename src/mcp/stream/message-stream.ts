@@ -188,6 +188,15 @@ export class MessageStream {
     this.#over();
   }
 
+  /** Goes on with what another process has left. */
+  resume({ answered, cancelled, endsWithNote }: CallsBefore): void {
+    this.#unanswered.clear();
+    for (const call of this.calls) if (!answered.has(call)) this.#unanswered.add(call);
+    for (const call of cancelled) this.#cancelled.add(call);
+    this.endsWithNote = endsWithNote;
+    this.#closed = false;
+  }
+
   /** Another process will go on with it: takes nothing more, and leaves the stream as it is. */
   suspend(): void {
     this.#closed = true;

@@ -7,7 +7,7 @@ import { messageType, NOTE_TYPES } from './stream-notes.js';
 export function ownSink(session: Session): MessageSink {
   return {
     get isClosed() {
-      return session.isEnded;
+      return session.isOwnClosed;
     },
     push(message, reached = null) {
       // An answer to nothing that was asked.

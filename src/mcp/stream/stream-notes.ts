@@ -17,6 +17,8 @@ export const NOTE_TYPES = {
   reached: '~reached',
   /** A call that the client has cancelled, as JSON. */
   cancelled: '~cancelled',
+  /** The broker that appends from here on, where several share a log. */
+  taken: '~taken',
 } as const;
 
 /** Whose call it is. */

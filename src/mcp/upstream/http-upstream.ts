@@ -73,6 +73,13 @@ export class HttpUpstream implements Upstream {
     return { beginning, id: this.#sessionId, revision: this.#revision };
   }
 
+  adopt({ beginning, id, revision }: UpstreamSession): void {
+    if (this.#renewing !== null || id === this.#sessionId) return;
+    this.#beginning = { body: Buffer.from(beginning.body), headers: beginning.headers };
+    this.#sessionId = id;
+    this.#revision = revision;
+  }
+
   async initialize(
     body: Uint8Array,
     headers: ForwardedHeaders,

@@ -108,6 +108,9 @@ export class StdioUpstream implements Upstream {
     this.#own = sink;
   }
 
+  /** A program is of one process: no other has a part in it. */
+  adopt(): void {}
+
   /** The process cannot be handed over: the next one starts another. */
   suspend(): Promise<void> {
     return this.end();

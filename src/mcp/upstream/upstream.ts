@@ -71,6 +71,8 @@ export interface Upstream {
   listen(headers: ForwardedHeaders, sink: MessageSink, reached: string | null): void;
   /** The session is over. Resolves when the server knows, or is gone. */
   end(): Promise<void>;
+  /** Another process has a part in the session, and has begun it anew at the server. */
+  adopt(session: UpstreamSession): void;
   /** Another process will go on with the session: hangs up, and says nothing to the server. */
   suspend(): Promise<void>;
 }

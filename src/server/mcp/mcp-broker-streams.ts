@@ -20,6 +20,8 @@ import { Rings } from '../../ring/rings.js';
 import { Wakes } from '../../ring/wake-queue.js';
 import { frameBytesMax } from '../bounds.js';
 import type { EdgeLink } from '../edge/edge-link.js';
+import { copyParts } from './frame-parts.js';
+import { ReplicatedStreams } from './mcp-replicated-streams.js';
 import type { McpSetup } from './mcp-thread.js';
 import { SpareStreams } from './spare-streams.js';
 
@@ -51,6 +53,8 @@ export class BrokerStreams implements McpStreams {
   readonly #spares: SpareStreams;
   /** Names of this run of the broker differ from those of any other. */
   readonly #run = randomBytes(RUN_BYTES).toString('base64url');
+  /** Null: this broker is the only one, and appends by itself. */
+  readonly shared: ReplicatedStreams | null;
   #lastName = 0;
   /** Names of those that go soon. */
   readonly #removed = new Set<string>();
@@ -70,6 +74,14 @@ export class BrokerStreams implements McpStreams {
     this.#appender = new append.Appender(this.#rings);
     this.#batch = new FrameBatch(frameBytesMax(setup.config));
     this.#logStatus = setup.logStatus === null ? null : new LogStatus(setup.logStatus);
+    const { eventBytesMax } = setup;
+    this.shared =
+      eventBytesMax === null
+        ? null
+        : new ReplicatedStreams({
+            ...{ link, now, eventBytesMax, broker: this.#run, ttlMs: setup.config.mcpTtlMs },
+            head: (stream) => this.positions(stream)?.head ?? null,
+          });
   }
 
   get commitsAtOnce(): boolean {
@@ -83,11 +95,15 @@ export class BrokerStreams implements McpStreams {
   /** Keeps what is ready for calls to come, and lets go what is to go. Call it every few hundred milliseconds. */
   keep(): void {
     this.#spares.keep();
+    this.shared?.keep();
     this.removeAll();
   }
 
   async find(name: string): Promise<StreamRef | null> {
-    return this.#removed.has(name) ? null : this.#link.ask('resolve', { name, create: false });
+    if (this.#removed.has(name)) return null;
+    // What other brokers have written is known here afterwards.
+    if (this.shared !== null) await this.#link.ask('refresh', { name });
+    return this.#link.ask('resolve', { name, create: false });
   }
 
   async read({ slot, generation, epoch }: StreamRef, afterSeq: number): Promise<readonly ParsedEvent[]> {
@@ -114,6 +130,7 @@ export class BrokerStreams implements McpStreams {
   #append(stream: StreamRef, text: string, type: string | null): Appended {
     if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
     if (!this.#frame(text, type)) return 'too_large';
+    if (this.shared !== null) return this.shared.appends.append(stream, copyParts(this.#batch));
     const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
     switch (outcome) {
       case append.APPENDED:
@@ -134,13 +151,16 @@ export class BrokerStreams implements McpStreams {
   }
 
   close(stream: StreamRef): void {
+    if (this.shared !== null) return this.shared.appends.close(stream);
     // With a log the end has to be written down, and is told when it is.
     if (this.#rings.durable) return this.#tell(this.#link.ask('close', { name: stream.name }));
     closeStream(this.#rings, stream, this.#now());
     this.#wakes.announce(stream.slot, NO_EDGE);
   }
 
-  remove({ name }: StreamRef): void {
+  remove(stream: StreamRef): void {
+    const { name } = stream;
+    this.shared?.appends.forget(stream);
     if (this.#removed.add(name).size === REMOVALS) this.removeAll();
   }
 

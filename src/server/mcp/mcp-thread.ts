@@ -16,6 +16,8 @@ export interface McpSetup {
   readonly wakes: SharedArrayBuffer;
   /** How the durable log is doing; null without one. */
   readonly logStatus: SharedArrayBuffer | null;
+  /** Of one event, in a log that brokers share; null without one. */
+  readonly eventBytesMax: number | null;
   readonly clockOrigin: ClockOrigin;
   /** See front-counts.ts. */
   readonly counts: SharedArrayBuffer;

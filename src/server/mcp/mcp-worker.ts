@@ -26,6 +26,7 @@ import { EdgeLink } from '../edge/edge-link.js';
 import { SteadyClock } from '../steady-clock.js';
 import { BrokerStreams } from './mcp-broker-streams.js';
 import { BrokerRecords } from './mcp-records.js';
+import { ReplicatedRecords } from './mcp-shared-records.js';
 import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
 
 const SECRET_BYTES = 32;
@@ -73,11 +74,17 @@ process.on('uncaughtException', (error) => {
 });
 
 const records = config.dataDir === null ? null : new BrokerRecords({ link, streams, now: clock.now });
+const sharedRecords =
+  streams.shared === null
+    ? null
+    : new ReplicatedRecords({ link, streams, sessionTtlMs: config.mcpSessionTtlMs });
+await streams.shared?.begin();
 const left = records === null ? [] : await link.ask('ownStreams', {});
-const secret = records === null ? randomBytes(SECRET_BYTES) : await records.secret(left);
+const secret = (await sharedRecords?.secret()) ?? (await records?.secret(left)) ?? randomBytes(SECRET_BYTES);
 const front = new Front({
   streams,
-  records,
+  records: sharedRecords ?? records,
+  sharedRecords,
   counts,
   backlog: new Backlog({ waitMs: config.mcpWaitMs, charactersMax: WAITING_CHARACTERS_MAX, counts }),
   paths: mounts.map(({ path }) => path),
@@ -168,6 +175,7 @@ async function stop(): Promise<void> {
   clearInterval(sweeping);
   await Promise.race([front.close(), sleep(STOP_MS_MAX)]);
   streams.removeAll();
+  await Promise.race([streams.shared?.leave(), sleep(STOP_MS_MAX)]);
   for (const target of targets) target?.close();
   for (const edge of setup.edges) edge.close();
   tell({ kind: 'stopped' });

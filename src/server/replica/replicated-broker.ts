@@ -167,6 +167,11 @@ export class ReplicatedBroker implements LogBacking {
     return this.#parts.subscribers;
   }
 
+  /** Of one event, with what the log needs to tell events apart. */
+  get eventBytesMax(): number {
+    return this.#log.bodyBytesMax;
+  }
+
   get failed(): Promise<Error> {
     return Promise.race([this.replication.failed, this.#ended]);
   }
