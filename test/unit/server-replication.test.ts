@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PRODUCER } from '#gapless/core/producer-record.js';
 import { RequestError } from '#gapless/errors.js';
+import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { seededPrng } from '../support/prng.js';
 import { DEFAULTS, ReplicaStage } from './replica-stage.js';
@@ -245,7 +246,14 @@ for (const isExact of [true, false]) {
     );
     const expected = Array.from({ length: placed.size }, (_, index) => placed.get(index + 1));
     for (const broker of brokers) {
-      await broker.replication.refresh('s');
+      // It may still be on its way back from the last of these faults.
+      broker.log.fate = () => 'answered';
+      const caughtUp = (): Promise<boolean> =>
+        broker.replication.refresh('s').then(
+          () => true,
+          () => false,
+        );
+      await eventually('the broker to have caught up', caughtUp);
       assert.deepEqual(await broker.data('s'), expected);
       assert.deepEqual(await broker.data('s', 17), expected.slice(17));
       assert.equal(broker.positions('s')?.head, placed.size);
