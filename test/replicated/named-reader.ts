@@ -44,6 +44,11 @@ export class NamedReader {
     await withDeadline('the last acknowledgement', this.#work, 60_000);
   }
 
+  /** Lets go of everything as it is, so that a test that failed ends. */
+  abandon(): void {
+    this.#until = 0;
+  }
+
   get #port(): number {
     return this.#options.prng.pick(this.#options.ports());
   }

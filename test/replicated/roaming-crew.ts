@@ -31,6 +31,7 @@ export class RoamingCrew {
   readonly #streams: readonly string[];
   readonly #heads = new Map<string, number>();
   #publishes = true;
+  #isAbandoned = false;
   #publishing: Promise<unknown> = Promise.resolve();
   #reading: Promise<unknown> = Promise.resolve();
 
@@ -69,6 +70,12 @@ export class RoamingCrew {
     await withDeadline('the last events', this.#reading, 60_000);
   }
 
+  /** Lets go of everything as it is, so that a test that failed ends. */
+  abandon(): void {
+    this.#publishes = false;
+    this.#isAbandoned = true;
+  }
+
   get #port(): number {
     return this.#prng.pick(this.#ports());
   }
@@ -79,7 +86,7 @@ export class RoamingCrew {
       const lines = range(1, this.#prng.between(1, EVENTS_MAX)).map((index) => `${publish}:${index}`);
       const asked = producerRequest({ stream, id, epoch: 0, seq, lines });
       this.checker.observe({ kind: 'publish-begun', publish, stream, contents: lines });
-      for (;;) {
+      while (!this.#isAbandoned) {
         const response = await this.#ask(async (connection) => connection.request(asked));
         if (response?.status === 200) {
           const { isDuplicate: _isDuplicate, ...published } = answeredOf(response);
@@ -119,15 +126,16 @@ export class RoamingCrew {
   async #read(stream: string, reader: string): Promise<void> {
     let cursor: string | null = null;
     for (let number = 1; ; number++) {
-      const isDone = () => !this.#publishes && cursor !== null && this.#hasAll(stream, cursor);
-      if (isDone()) return;
+      if (this.#isDone(stream, cursor)) return;
       cursor = await this.#readOnce(stream, { reader, connection: `${reader}#${number}`, cursor });
       if (cursor !== null && number > 1) this.resumes++;
       await delay(PAUSE_MS);
     }
   }
 
-  #hasAll(stream: string, cursor: string): boolean {
+  #isDone(stream: string, cursor: string | null): boolean {
+    if (this.#isAbandoned) return true;
+    if (this.#publishes || cursor === null) return false;
     return positionOf(cursor).seq >= (this.#heads.get(stream) ?? 0);
   }
 
@@ -178,7 +186,7 @@ export class RoamingCrew {
     }
     while (subscription.ending === undefined) {
       const isSilent = performance.now() - heardAt > PATIENCE_MS;
-      if (isSilent || (!this.#publishes && last !== null && this.#hasAll(stream, last))) subscription.cut();
+      if (isSilent || this.#isDone(stream, last)) subscription.cut();
       else await Promise.race([subscription.ended, delay(100)]);
     }
     return last;
