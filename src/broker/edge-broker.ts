@@ -132,6 +132,9 @@ export class EdgeBroker {
   /** Takes `expectReader` back when nobody came of it. */
   releaseReader(stream: EdgeStream): void {
     if (stream.hasReaders || !this.#read.delete(stream)) return;
+    // One that is no more may have given its slot to another, whose readers here are to be told (I8).
+    const current = this.streams.inSlot(stream.slot);
+    if (current !== undefined && this.#read.has(current)) return;
     this.#options.wakes.removeInterest(stream.slot, this.#options.edge);
   }
 

@@ -181,6 +181,24 @@ test('I3 a slot that another stream has by now gives neither the events of the o
   }
 });
 
+test('I8 who comes too late to a deleted stream leaves the readers of the one that has its slot their news', () => {
+  const stage = new BrokerStage({ streamsMax: 1 });
+  const { edge } = stage;
+  // As a request does that waits for the other streams that it is to follow.
+  const old = edge.stream('old');
+  stage.directory.remove('old');
+  const reader = edge.subscribe(edge.stream('new'));
+  edge.turns();
+  edge.broker.expectReader(old);
+  assert.equal(edge.broker.positions(old), null);
+  edge.broker.releaseReader(old);
+  edge.publish(reader.subscription.stream, 'news');
+  edge.turns();
+  assert.deepEqual(reader.sink.texts, ['news']);
+  edge.broker.unsubscribe(reader.subscription);
+  assert.equal(interest(stage, old.slot), 0, 'nobody reads here any more');
+});
+
 test('I3 a stream made again under its name is another one, whose readers are not those of the first', () => {
   const stage = new BrokerStage({ edges: 2 });
   const [edge, other] = stage.edges as [StageEdge, StageEdge];
