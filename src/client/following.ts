@@ -74,11 +74,34 @@ export abstract class Following<E> implements AsyncIterable<E> {
    * @throws {StreamDeletedError}
    * @throws {GaplessError} for what trying again cannot cure.
    */
-  async *[Symbol.asyncIterator](): AsyncGenerator<E, void, void> {
-    for (;;) {
-      const end = yield* this.#connect();
-      if (end === 'closed') return;
-      await this.#wait(end);
+  [Symbol.asyncIterator](): AsyncGenerator<E, void, void> {
+    const leaving = new AbortController();
+    const events = this.#follow(leaving);
+    const end = events.return.bind(events);
+    // By itself a generator ends between two events only, and nobody has to wait for one to leave.
+    events.return = (value) => {
+      leaving.abort();
+      return end(value);
+    };
+    return events;
+  }
+
+  async *#follow(leaving: AbortController): AsyncGenerator<E, void, void> {
+    const { signal } = this.#options;
+    const abort = (): void => leaving.abort(signal?.reason);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', abort);
+    try {
+      for (;;) {
+        const end = yield* this.#connect(leaving.signal);
+        if (end === 'closed') return;
+        await this.#wait(end, leaving.signal);
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!leaving.signal.aborted) throw error;
+    } finally {
+      signal?.removeEventListener('abort', abort);
     }
   }
 
@@ -89,28 +112,28 @@ export abstract class Following<E> implements AsyncIterable<E> {
     return error;
   }
 
-  async *#connect(): AsyncGenerator<E, End, void> {
-    const { signal, idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options;
+  async *#connect(leaving: AbortSignal): AsyncGenerator<E, End, void> {
+    const { idleTimeoutMs = IDLE_TIMEOUT_MS } = this.#options;
     const ending = new AbortController();
     const idle = new IdleTimer(ending, idleTimeoutMs);
-    const abort = (): void => ending.abort(signal?.reason);
-    signal?.throwIfAborted();
-    signal?.addEventListener('abort', abort);
+    const abort = (): void => ending.abort(leaving.reason);
+    leaving.addEventListener('abort', abort);
     try {
       this.#options.onStatus?.({ state: 'connecting' });
       const response = await idle.during(this.ask(ending.signal));
       if (response.status === 204) return 'closed';
-      if (response.status !== 200 || response.body === null) return await this.#refused(response);
+      if (response.status !== 200 || response.body === null)
+        return await idle.during(this.#refused(response));
       this.#askedMs = null;
       this.#options.onStatus?.({ state: 'open' });
-      return yield* this.#read(response.body.getReader(), idle);
+      return yield* this.#read(response.body.getReader(), idle, leaving);
     } catch (error) {
-      signal?.throwIfAborted();
+      leaving.throwIfAborted();
       if (error instanceof GaplessError && error.code === 'unreachable') return error;
       if (ending.signal.aborted) return new GaplessError('unreachable', 'nothing came for too long');
       throw error;
     } finally {
-      signal?.removeEventListener('abort', abort);
+      leaving.removeEventListener('abort', abort);
       // Also where the caller leaves in the middle: nothing may hold the socket.
       ending.abort();
     }
@@ -126,6 +149,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
   async *#read(
     reader: ReadableStreamDefaultReader<Uint8Array>,
     idle: IdleTimer,
+    leaving: AbortSignal,
   ): AsyncGenerator<E, End, void> {
     const decoder = new SseDecoder();
     for (;;) {
@@ -141,17 +165,19 @@ export abstract class Following<E> implements AsyncIterable<E> {
         this.#failures = 0;
         this.#violations = 0;
         yield next.event;
+        // What else came in this chunk is not wanted any more.
+        leaving.throwIfAborted();
       }
       this.#askedMs = decoder.retryMs;
     }
   }
 
-  async #wait(error: GaplessError): Promise<void> {
-    const { retryMs = RETRY_MS, attemptsMax = Number.POSITIVE_INFINITY, signal, onStatus } = this.#options;
+  async #wait(error: GaplessError, leaving: AbortSignal): Promise<void> {
+    const { retryMs = RETRY_MS, attemptsMax = Number.POSITIVE_INFINITY, onStatus } = this.#options;
     const delay = delayMs(this.#failures, retryMs, this.#askedMs, Math.random());
     if (++this.#failures >= attemptsMax) throw error;
     onStatus?.({ state: 'waiting', delayMs: delay, error });
-    await sleep(delay, signal);
+    await sleep(delay, leaving);
   }
 }
 
