@@ -1,6 +1,10 @@
+import { abortable } from './abortable.js';
 import { GaplessError } from './client-error.js';
 
-/** A token, or what gives one: asked again whenever the server did not take the last. */
+/**
+ * A token, or what gives one: asked again whenever the server did not take the last. What it throws is as a broker that
+ * is not reached: it is asked again where that would be tried again.
+ */
 export type Token = string | (() => string | Promise<string>);
 
 export interface ConnectionOptions {
@@ -95,7 +99,7 @@ export class Connection {
       (typeof value === 'string' ? [value] : value).map((one): [string, string] => [name, one]),
     );
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
-    const authorization = await this.#authorization();
+    const authorization = await abortable(this.#authorization(), rest.signal);
     try {
       return await this.#fetch(`${this.#base}${path}${search}`, {
         ...rest,
@@ -110,7 +114,11 @@ export class Connection {
 
   async #authorization(): Promise<Record<string, string>> {
     if (this.#token === undefined) return {};
-    this.#lastToken ??= typeof this.#token === 'string' ? this.#token : await this.#token();
+    try {
+      this.#lastToken ??= typeof this.#token === 'string' ? this.#token : await this.#token();
+    } catch (cause) {
+      throw new GaplessError('unreachable', 'there is no token to ask with', { cause });
+    }
     return { Authorization: `Bearer ${this.#lastToken}` };
   }
 }
