@@ -15,15 +15,19 @@ export const BROKER_USAGE = [
   '  --token TOKEN   sent as a bearer token; better GAPLESS_TOKEN, for other users see the flags of a process',
 ];
 
+const DEFAULT_URL = 'http://127.0.0.1:8080';
+
 /** @param problems what is wrong with the flags is added. */
 export function clientOf(values: FlagValues, problems: Problem[]): GaplessClient {
-  const url = textOf(values, 'url') ?? process.env['GAPLESS_URL'] ?? 'http://127.0.0.1:8080';
+  const url = textOf(values, 'url') ?? process.env['GAPLESS_URL'] ?? DEFAULT_URL;
   const token = textOf(values, 'token') ?? process.env['GAPLESS_TOKEN'];
-  const protocol = URL.canParse(url) ? new URL(url).protocol : '';
-  if (protocol !== 'http:' && protocol !== 'https:') {
-    problems.push({ where: '--url', message: `${JSON.stringify(url)}, expected http://… or https://…` });
+  try {
+    return new GaplessClient({ url, token });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    problems.push({ where: '--url', message: error.message });
+    return new GaplessClient({ url: DEFAULT_URL });
   }
-  return new GaplessClient({ url, token });
 }
 
 /** The one stream that a command is about. */

@@ -47,7 +47,7 @@ export class Connection {
     fetch = globalThis.fetch,
     answerTimeoutMs = ANSWER_TIMEOUT_MS,
   }: ConnectionOptions) {
-    this.#base = String(url).replace(/\/+$/, '');
+    this.#base = baseOf(url);
     this.#token = token;
     this.#answerTimeoutMs = answerTimeoutMs;
     // Browsers refuse to call it as a method of something else.
@@ -121,6 +121,23 @@ export class Connection {
     }
     return { Authorization: `Bearer ${this.#lastToken}` };
   }
+}
+
+/**
+ * What all paths are put behind. In a page it may be a path too.
+ * @throws {TypeError} for what no request could be sent to, or would be sent elsewhere.
+ */
+function baseOf(url: string | URL): string {
+  const base = String(url).replace(/\/+$/, '');
+  const page = (globalThis as { location?: { href?: string } }).location?.href;
+  // What is wrong is named, and not the whole of it: there may be a password in it.
+  if (!URL.canParse(`${base}/`, page)) throw new TypeError('the url of a broker is http://… or https://…');
+  const { protocol, username, password, search, hash } = new URL(`${base}/`, page);
+  if (protocol !== 'http:' && protocol !== 'https:')
+    throw new TypeError(`the url of a broker is http://… or https://…, and not ${protocol}`);
+  if (username !== '' || password !== '') throw new TypeError('a url has no user in it; see token');
+  if (search !== '' || hash !== '') throw new TypeError('the url of a broker ends with its path');
+  return base;
 }
 
 /** The path of a stream (contract 2.4): its name is put there as it is, for nothing in it may be encoded. */
