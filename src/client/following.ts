@@ -124,6 +124,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
       if (response.status === 204) return 'closed';
       if (response.status !== 200 || response.body === null)
         return await idle.during(this.#refused(response));
+      if (!isEventStream(response)) throw await notEventStream(response);
       this.#askedMs = null;
       this.#options.onStatus?.({ state: 'open' });
       return yield* this.#read(response.body.getReader(), idle, leaving);
@@ -179,6 +180,17 @@ export abstract class Following<E> implements AsyncIterable<E> {
     onStatus?.({ state: 'waiting', delayMs: delay, error });
     await sleep(delay, leaving);
   }
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/event-stream') === true;
+}
+
+/** What stands where the broker should, such as the page of a login, would be taken for a stream without events. */
+async function notEventStream({ headers, status, body }: Response): Promise<GaplessError> {
+  await body?.cancel();
+  const type = headers.get('content-type') ?? 'nothing that it names';
+  return new GaplessError('unexpected_answer', `the answer was ${type}, and no event stream`, { status });
 }
 
 /** Ends a connection that brings nothing, while somebody waits for it. */

@@ -123,6 +123,16 @@ describe('a subscription of the client, with a server or a network that misbehav
     assert.deepEqual(asked, [`${EPOCH}.0`, `${EPOCH}.1`]);
   });
 
+  it('throws when the answer is no event stream: what stands there is not the broker', async () => {
+    const page: Script = (_request, response) =>
+      void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>Please log in');
+    const { thrown, asked } = await follow([page]);
+    assert.deepEqual(
+      [(thrown as { code: string }).code, (thrown as Error).message, asked.length],
+      ['unexpected_answer', 'the answer was text/html, and no event stream', 1],
+    );
+  });
+
   it('takes the first position that it is told where it has none, and resumes from it before any event', async () => {
     const { seen, asked } = await follow(
       [streamsAndEnds([at(1)]), streamsAndEnds([at(1), event(2), event(3), CLOSED])],
