@@ -17,7 +17,7 @@ export interface FollowOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** Before the first attempt to come back; after each that fails it is doubled, up to 30 s. */
   readonly retryMs?: number | undefined;
-  /** Attempts in a row that bring nothing, before the last error is thrown. Without it there is no end. */
+  /** Attempts in a row that bring nothing, not even a heartbeat, before the last error is thrown. Without it there is no end. */
   readonly attemptsMax?: number | undefined;
   /** Told how the connection is, for what a user sees of it. */
   readonly onStatus?: ((status: SubscriptionStatus) => void) | undefined;
@@ -47,8 +47,9 @@ export type Accepted<E> =
 
 export abstract class Following<E> implements AsyncIterable<E> {
   readonly #options: FollowOptions;
-  /** Attempts and violations in a row, since an event came. */
+  /** Attempts in a row, since a connection brought something. */
   #failures = 0;
+  /** In a row, since an event came. */
   #violations = 0;
   /** What the server asked for on the last connection. */
   #askedMs: number | null = null;
@@ -153,12 +154,16 @@ export abstract class Following<E> implements AsyncIterable<E> {
     leaving: AbortSignal,
   ): AsyncGenerator<E, End, void> {
     const decoder = new SseDecoder();
+    let isPrimed = false;
     for (;;) {
       const chunk = await idle.during(reader.read()).catch((cause: unknown) => {
         throw new GaplessError('unreachable', 'the connection broke', { cause });
       });
       if (chunk.done) return new GaplessError('unreachable', 'the connection ended');
+      // A stream on which nothing happens has heartbeats: that its connection ends some day is no failure.
+      if (isPrimed) this.#failures = 0;
       for (const frame of decoder.push(chunk.value)) {
+        isPrimed = true;
         this.#askedMs = decoder.retryMs;
         const next = this.accept(frame);
         if (next === 'closed' || next instanceof GaplessError) return next;

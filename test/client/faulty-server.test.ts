@@ -123,6 +123,31 @@ describe('a subscription of the client, with a server or a network that misbehav
     assert.deepEqual(asked, [`${EPOCH}.0`, `${EPOCH}.1`]);
   });
 
+  it('does not count as failures connections that brought heartbeats and no event', async () => {
+    // Each begins further on, for its types leave events out: so the heartbeat can wait until that was read.
+    const quiet = (seq: number): Script => {
+      return (_request, response) => {
+        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+        response.write(`retry: 1\n\n${at(seq)}\n\n`);
+        const beat = (): void => {
+          if (events.cursor === `${EPOCH}.${seq}`) response.end(':\n\n');
+          else setImmediate(beat);
+        };
+        beat();
+      };
+    };
+    const server = await ScriptedServer.start(
+      ...[1, 2, 3, 4].map(quiet),
+      streamsAndEnds([at(4), event(5), CLOSED]),
+    );
+    const client = new GaplessClient({ url: server.url });
+    const events = client.subscribe('s', { types: ['message'], attemptsMax: 2, ...FAST });
+    const seen: string[] = [];
+    for await (const { data } of events) seen.push(data);
+    assert.deepEqual([seen, server.requests.length], [['event 5'], 5]);
+    await server.stop();
+  });
+
   it('throws when the answer is no event stream: what stands there is not the broker', async () => {
     const page: Script = (_request, response) =>
       void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<p>Please log in');
