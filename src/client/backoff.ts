@@ -1,18 +1,21 @@
 /** Longest time between two attempts, milliseconds, but for what a server asks for. */
 const DELAY_MS_MAX = 30_000;
+/** Longest that a server can ask for, milliseconds: a day. A timer of more than 2^31 ms would run at once. */
+const ASKED_MS_MAX = 86_400_000;
 
 /**
  * How long to wait before attempt `failures + 1`, milliseconds: twice as long after each failure, and spread, for the
  * others were cut in the same moment.
  *
  * @param failures in a row, since something came.
- * @param askedMs what the server asked for by `retry:` or `Retry-After`; it is never undercut.
+ * @param askedMs what the server asked for by `retry:` or `Retry-After`; it is not undercut, up to a day.
  * @param random in [0, 1)
  */
 export function delayMs(failures: number, baseMs: number, askedMs: number | null, random: number): number {
   const bound = Math.min(DELAY_MS_MAX, baseMs * 2 ** Math.min(failures, 16));
   const spread = bound * (0.5 + random);
-  return Math.round(askedMs === null ? spread : askedMs + (failures === 0 ? 0 : spread));
+  if (askedMs === null) return Math.round(spread);
+  return Math.round(Math.min(ASKED_MS_MAX, askedMs) + (failures === 0 ? 0 : spread));
 }
 
 /** `Retry-After` in milliseconds; null where it is absent or a date. */

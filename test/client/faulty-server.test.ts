@@ -123,6 +123,22 @@ describe('a subscription of the client, with a server or a network that misbehav
     assert.deepEqual(asked, [`${EPOCH}.0`, `${EPOCH}.1`]);
   });
 
+  it('waits for what a server asks for, and at most for a day', async () => {
+    const aborting = new AbortController();
+    const server = await ScriptedServer.start(streamsAndEnds([`retry: ${10 ** 12}`, at(0)]));
+    const delays: number[] = [];
+    const onStatus = (status: SubscriptionStatus): void => {
+      if (status.state !== 'waiting') return;
+      delays.push(status.delayMs);
+      aborting.abort(new Error('enough'));
+    };
+    const options = { cursor: `${EPOCH}.0`, onStatus, signal: aborting.signal };
+    const events = new GaplessClient({ url: server.url }).subscribe('s', options);
+    await assert.rejects(events[Symbol.asyncIterator]().next(), { message: 'enough' });
+    assert.deepEqual(delays, [86_400_000]);
+    await server.stop();
+  });
+
   it('does not count as failures connections that brought heartbeats and no event', async () => {
     // Each begins further on, for its types leave events out: so the heartbeat can wait until that was read.
     const quiet = (seq: number): Script => {
