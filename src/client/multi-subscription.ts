@@ -28,8 +28,7 @@ export class MultiSubscription<T> extends FollowingMany<T> {
     this.#connection = connection;
     this.#options = options;
     const isFiltered = types !== undefined;
-    const own = typeof cursor === 'object' ? cursor : {};
-    this.#positions = new Map(names.map((name) => [name, positionAt(own[name], isFiltered)]));
+    this.#positions = new Map(names.map((name) => [name, positionAt(startOf(cursor, name), isFiltered)]));
   }
 
   override cursorOf(stream: string): string | null {
@@ -41,7 +40,8 @@ export class MultiSubscription<T> extends FollowingMany<T> {
     // Throws for what is no name: the server could not tell it from a parameter.
     for (const name of this.#positions.keys()) streamPath(name);
     const names = [...this.#positions.keys()];
-    const own = typeof cursor === 'string' ? [cursor] : names.map((name) => cursor[name] ?? 'latest');
+    const own =
+      typeof cursor === 'string' ? [cursor] : names.map((name) => startOf(cursor, name) ?? 'latest');
     return this.#connection.request('/v1/streams', {
       query: {
         stream: names,
@@ -67,6 +67,11 @@ export class MultiSubscription<T> extends FollowingMany<T> {
     if (isNews) this.#options.onClosed?.(stream);
     return this.#closed.size === this.#positions.size ? 'closed' : null;
   }
+}
+
+/** Where one of the streams is to begin, if that is said for each. Its name may be one that every object has. */
+function startOf(cursor: SubscribeManyOptions<unknown>['cursor'], name: string): string | undefined {
+  return typeof cursor === 'object' && Object.hasOwn(cursor, name) ? cursor[name] : undefined;
 }
 
 function isWord(cursor: string | undefined): boolean {

@@ -99,6 +99,19 @@ describe('a subscription of the client to several streams', () => {
     );
   });
 
+  it('begins where each is said to, whatever its name', async () => {
+    const names = ['constructor', '__proto__', 'toString'];
+    for (const name of names) await publishLines(broker.port, name, ['one', 'two']);
+    const cursor = Object.fromEntries([
+      ['__proto__', 'earliest'],
+      ['toString', 'earliest'],
+    ]);
+    const events = client().subscribeMany(names, { cursor });
+    const streams = (await take(events, 4)).map(({ stream }) => stream).sort();
+    assert.deepEqual(streams, ['__proto__', '__proto__', 'toString', 'toString']);
+    assert.equal(events.cursorOf('constructor'), null);
+  });
+
   it('throws which streams cannot go on and why, or tells of each and goes on with all', async () => {
     const { names, epochs } = await filled(1, 3);
     const small = freshStream('small');
