@@ -51,6 +51,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
   #failures = 0;
   /** In a row, since an event came. */
   #violations = 0;
+  #isFollowed = false;
   /** What the server asked for on the last connection. */
   #askedMs: number | null = null;
 
@@ -74,6 +75,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
    * @throws {ResumeUnavailableError} when the next event is gone.
    * @throws {StreamDeletedError}
    * @throws {GaplessError} for what trying again cannot cure.
+   * @throws {TypeError} while somebody else iterates: there is one position, and each event is handed over once.
    */
   [Symbol.asyncIterator](): AsyncGenerator<E, void, void> {
     const leaving = new AbortController();
@@ -91,6 +93,8 @@ export abstract class Following<E> implements AsyncIterable<E> {
     const { signal } = this.#options;
     const abort = (): void => leaving.abort(signal?.reason);
     signal?.throwIfAborted();
+    if (this.#isFollowed) throw new TypeError('the subscription is iterated already');
+    this.#isFollowed = true;
     signal?.addEventListener('abort', abort);
     try {
       for (;;) {
@@ -102,6 +106,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
       signal?.throwIfAborted();
       if (!leaving.signal.aborted) throw error;
     } finally {
+      this.#isFollowed = false;
       signal?.removeEventListener('abort', abort);
     }
   }

@@ -60,6 +60,20 @@ describe('a program that leaves a subscription of the client', () => {
     assert.deepEqual(seen, ['1', '2']);
   });
 
+  it('makes place for another: two at a time would each miss what the other is given', async () => {
+    const stream = freshStream('shared');
+    await publishLines(broker.port, stream, ['one', 'two', 'three']);
+    const events = client().subscribe(stream, { cursor: 'earliest' });
+    const first = events[Symbol.asyncIterator]();
+    assert.equal((await first.next()).value?.data, 'one');
+    await assert.rejects(events[Symbol.asyncIterator]().next(), TypeError);
+    assert.equal((await first.next()).value?.data, 'two');
+    await first.return();
+    const second = events[Symbol.asyncIterator]();
+    assert.equal((await second.next()).value?.data, 'three');
+    await second.return();
+  });
+
   it('need not wait for a refusal that does not come to its end, and nor does who stays', async () => {
     const stalls: Script = (_request, response) => {
       response.writeHead(503, { 'Content-Type': 'application/problem+json', 'Content-Length': '100' });
