@@ -62,6 +62,14 @@ export abstract class Following<E> implements AsyncIterable<E> {
   /** Where it is, as the server takes it; null before there is a position. */
   abstract get cursor(): string | null;
 
+  /** The parameter for `types`. @throws {GaplessError} for a type that it cannot name (contract 4.9). */
+  protected get types(): string | undefined {
+    const { types } = this.#options;
+    if (types?.some((type) => type.includes(',')))
+      throw new GaplessError('invalid_event_type', 'a type with a comma cannot be filtered for');
+    return types?.join(',');
+  }
+
   /** Asks for the event stream from where it is. */
   protected abstract ask(signal: AbortSignal): Promise<Response>;
 

@@ -36,7 +36,7 @@ export class MultiSubscription<T> extends FollowingMany<T> {
   }
 
   protected ask(signal: AbortSignal): Promise<Response> {
-    const { types, cursor = 'latest', onUnavailable } = this.#options;
+    const { cursor = 'latest', onUnavailable } = this.#options;
     // Throws for what is no name: the server could not tell it from a parameter.
     for (const name of this.#positions.keys()) streamPath(name);
     const names = [...this.#positions.keys()];
@@ -46,7 +46,7 @@ export class MultiSubscription<T> extends FollowingMany<T> {
       query: {
         stream: names,
         cursor: this.cursor === null ? own : undefined,
-        types: types?.join(','),
+        types: this.types,
         on_unavailable: onUnavailable === undefined ? undefined : 'event',
       },
       headers: {

@@ -39,11 +39,11 @@ export class PrefixSubscription<T> extends FollowingMany<T> {
   }
 
   protected ask(signal: AbortSignal): Promise<Response> {
-    const { types, onUnavailable } = this.#options;
+    const { onUnavailable } = this.#options;
     return this.#connection.request('/v1/streams', {
       query: {
         prefix: this.#prefix,
-        types: types?.join(','),
+        types: this.types,
         on_unavailable: onUnavailable === undefined ? undefined : 'event',
       },
       headers: { Accept: 'text/event-stream', 'Last-Event-ID': this.cursor ?? this.#start },

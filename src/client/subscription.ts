@@ -42,9 +42,8 @@ export class Subscription<T> extends Following<StreamEvent<T>> {
   }
 
   protected ask(signal: AbortSignal): Promise<Response> {
-    const { types } = this.#options;
     return this.#connection.request(streamPath(this.#name), {
-      query: { types: types?.join(',') },
+      query: { types: this.types },
       headers: { Accept: 'text/event-stream', 'Last-Event-ID': this.#position.cursor ?? this.#start },
       signal,
     });

@@ -135,6 +135,15 @@ describe('a subscription of the client', () => {
     await proxy.stop();
   });
 
+  it('refuses a type with a comma: the broker would take it for two', async () => {
+    for (const events of [
+      client().subscribe('s', { types: ['a,b'] }),
+      client().subscribeMany(['s'], { types: ['a,b'] }),
+      client().subscribePrefix('s', { types: ['a', 'b,c'] }),
+    ])
+      await assert.rejects(events[Symbol.asyncIterator]().next(), { code: 'invalid_event_type', status: 0 });
+  });
+
   it('holds no connection when the caller has left, or has aborted', async () => {
     const stream = freshStream('left');
     await publish(broker.port, stream, 'one');
