@@ -75,6 +75,11 @@ export class ResumeUnavailableError extends GaplessError {
   }
 }
 
+/** @throws {ResumeUnavailableError} for an empty cursor: a header of it would be none, and begin at what comes next. */
+export function refuseEmpty(cursor: string | undefined): void {
+  if (cursor === '') throw new ResumeUnavailableError({ reason: 'malformed', cursor }, 0);
+}
+
 const EXPLAINED: Readonly<Record<UnavailableReason, string>> = {
   evicted: 'the next event is not kept any more',
   epoch_changed: 'the stream is not the one that the cursor is of',

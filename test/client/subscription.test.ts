@@ -100,6 +100,20 @@ describe('a subscription of the client', () => {
     await assert.rejects(take(client().subscribe(stream, { cursor: 'nonsense' }), 1), { code: 'malformed' });
   });
 
+  it('an empty cursor, as of a store that has none, is no cursor: it does not begin at what comes next', async () => {
+    for (const events of [
+      client().subscribe('s', { cursor: '' }),
+      client().subscribeMany(['s', 't'], { cursor: '' }),
+      client().subscribeMany(['s', 't'], { cursor: { s: '' } }),
+      client().subscribePrefix('s', { cursor: '' }),
+    ])
+      await assert.rejects(events[Symbol.asyncIterator]().next(), {
+        name: 'ResumeUnavailableError',
+        code: 'malformed',
+        reason: 'malformed',
+      });
+  });
+
   it('throws when the stream is deleted under it', async () => {
     const stream = freshStream('deleted');
     const { epoch } = await publish(broker.port, stream, 'one');
