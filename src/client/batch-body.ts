@@ -71,7 +71,8 @@ const DATA_KEY = encoder.encode('data');
 /** The map's header, and for each text the longest header that there is. */
 const HEADERS_BYTES = 1 + 5 * 4;
 
-function sizeOf({ data, type }: WireEvent): number {
+/** Bytes that an event adds to a body, at most. */
+export function sizeOf({ data, type }: WireEvent): number {
   const typeBytes = type === null ? 0 : TYPE_KEY.length + type.length;
   return HEADERS_BYTES + DATA_KEY.length + data.length + typeBytes;
 }

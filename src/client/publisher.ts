@@ -3,7 +3,7 @@
  * however often a request had to be sent (contract 3.4).
  */
 
-import { BATCH_TYPE, BatchBody, encodeEvent } from './batch-body.js';
+import { BATCH_TYPE, BatchBody, encodeEvent, sizeOf, type WireEvent } from './batch-body.js';
 import { GaplessError } from './client-error.js';
 import type { Connection } from './connection.js';
 import { type EventData, type Published, type PublishOptions, send } from './publish.js';
@@ -59,7 +59,7 @@ export class Publisher {
     if (this.#failure !== null) throw this.#failure;
     if (!this.#hasRoom) throw new GaplessError('queue_full', 'more events wait for their answer than may');
     const event = encodeEvent({ data, type });
-    const batch = this.#openBatch();
+    const batch = this.#openBatch(event);
     const index = batch.body.count;
     this.#queuedBytes -= batch.body.bytes;
     batch.body.push(event);
@@ -121,9 +121,14 @@ export class Publisher {
     return body.count >= batchEventsMax || body.bytes >= batchBytesMax;
   }
 
-  #openBatch(): Batch {
+  /** One that takes the event. What is refused for its size is refused alone. */
+  #openBatch(event: WireEvent): Batch {
+    const { batchBytesMax = BATCH_BYTES_MAX } = this.#options;
     const newest = this.#batches.at(-1);
-    if (newest !== undefined && !this.#isFull(newest)) return newest;
+    if (newest !== undefined && !this.#isFull(newest) && newest.body.bytes + sizeOf(event) <= batchBytesMax)
+      return newest;
+    // Nothing more is added to that one.
+    this.#endLinger();
     const batch = new Batch();
     this.#batches.push(batch);
     return batch;
@@ -131,7 +136,7 @@ export class Publisher {
 
   async #run(): Promise<void> {
     for (let oldest = this.#batches[0]; oldest !== undefined; oldest = this.#batches[0]) {
-      if (this.#lingers && !this.#isFull(oldest)) await this.#linger();
+      if (this.#lingers && this.#batches.length === 1 && !this.#isFull(oldest)) await this.#linger();
       this.#batches.shift();
       await this.#send(oldest);
       this.#queuedBytes -= oldest.body.bytes;

@@ -114,6 +114,20 @@ describe('publishing with the client', () => {
     await server.stop();
   });
 
+  it('an event that is too large goes alone, and no other is refused with it', async () => {
+    const stream = freshStream('large');
+    const publisher = client().publisher(stream);
+    const outcomes = await Promise.allSettled(
+      ['one', 'x'.repeat(2 ** 20 + 1), 'two', 'three'].map((data) => publisher.publish(data)),
+    );
+    assert.deepEqual(
+      outcomes.map((outcome) =>
+        outcome.status === 'fulfilled' ? seqOf(outcome.value) : outcome.reason.code,
+      ),
+      [1, 'event_too_large', 2, 3],
+    );
+  });
+
   it('a connection that is closed as soon as it is accepted, or never answered, is none (I1)', async () => {
     const stream = freshStream('dead');
     const treatments = [(socket: Socket) => void socket.end(), (socket: Socket) => void socket.resume()];
