@@ -1,3 +1,22 @@
+/** What a source gives, until the signal is aborted: a source that says nothing for long is not waited for. */
+export async function* untilAborted<T>(
+  source: AsyncIterable<T> | Iterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, void> {
+  const items = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  let isOver = false;
+  try {
+    for (;;) {
+      const { done, value } = await abortable(Promise.resolve(items.next()), signal);
+      isOver = done === true;
+      if (isOver) return;
+      yield value as T;
+    }
+  } finally {
+    if (!isOver) void Promise.resolve(items.return?.()).catch(() => undefined);
+  }
+}
+
 /** What a promise comes to, unless the signal is aborted before. @throws the signal's reason */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;

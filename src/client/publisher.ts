@@ -3,6 +3,7 @@
  * however often a request had to be sent (contract 3.4).
  */
 
+import { untilAborted } from './abortable.js';
 import { BATCH_TYPE, BatchBody, encodeEvent, sizeOf, type WireEvent } from './batch-body.js';
 import { GaplessError } from './client-error.js';
 import type { Connection } from './connection.js';
@@ -80,7 +81,7 @@ export class Publisher {
   ): Promise<string | null> {
     const failed: unknown[] = [];
     let last: Promise<string | null> = Promise.resolve(null);
-    for await (const data of source) {
+    for await (const data of untilAborted(source, this.#options.signal)) {
       await this.ready();
       last = this.publish(data, options);
       last.catch((error: unknown) => failed.push(error));

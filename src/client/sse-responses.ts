@@ -4,6 +4,7 @@
  */
 
 import type { GaplessClient } from './client.js';
+import { GaplessError } from './client-error.js';
 import { SseDecoder } from './sse-decoder.js';
 
 const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform' };
@@ -11,14 +12,25 @@ const encoder = new TextEncoder();
 
 /**
  * Records an event stream, such as the AI SDK gives to `consumeSseStream`: the data of each of its events is published,
- * and the stream is closed after the last.
+ * and the stream is closed after the last. When the source fails, readers get what came before, and the end.
+ *
+ * @throws what the source threw; {@link GaplessError}
  */
 export async function recordSse(
   client: GaplessClient,
   name: string,
   source: ReadableStream<string> | ReadableStream<Uint8Array>,
 ): Promise<void> {
-  await client.publisher(name).publishAll(dataOf(source));
+  const publisher = client.publisher(name);
+  try {
+    await publisher.publishAll(dataOf(source));
+  } catch (error) {
+    if (!(error instanceof GaplessError)) {
+      await publisher.flush();
+      await client.closeStream(name);
+    }
+    throw error;
+  }
   await client.closeStream(name);
 }
 

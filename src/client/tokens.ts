@@ -15,9 +15,9 @@ export interface PublishTokensOptions {
 
 /**
  * Publishes each token as an event, in the order of the source and no faster than the server takes them, and then closes
- * the stream. When the source fails, readers are told so before the end.
+ * the stream. When the source fails, or the signal ends it, readers are told so before the end.
  *
- * @throws what the source threw; {@link GaplessError}
+ * @throws what the source threw; the signal's reason; {@link GaplessError}
  */
 export async function publishTokens(
   client: GaplessClient,
@@ -29,8 +29,10 @@ export async function publishTokens(
   try {
     await publisher.publishAll(tokens);
   } catch (error) {
-    if (!(error instanceof GaplessError) && signal?.aborted !== true) {
-      await publisher.publish({ message: messageOf(error) }, { type: FAILED });
+    if (!(error instanceof GaplessError)) {
+      // After all that came before, and also where the signal keeps the publisher from saying more.
+      await publisher.flush().catch(() => undefined);
+      await client.publish(name, { message: messageOf(error) }, { type: FAILED });
       await client.closeStream(name);
     }
     throw error;

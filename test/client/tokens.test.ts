@@ -53,6 +53,37 @@ describe('token streams', () => {
     await assert.rejects(reading.next(), { code: 'source_failed', message: 'out of tokens' });
   });
 
+  it('tell readers when they are ended from outside, also while their source says nothing', async () => {
+    const name = freshStream('ended');
+    const ending = new AbortController();
+    async function* model(): AsyncGenerator<string> {
+      yield 'one';
+      await new Promise(() => undefined);
+    }
+    const publishing = publishTokens(client(), name, model(), { signal: ending.signal });
+    const reading = readTokens(client(), name);
+    assert.equal((await reading.next()).value, 'one');
+    ending.abort(new Error('somebody pressed stop'));
+    await assert.rejects(publishing, { message: 'somebody pressed stop' });
+    await assert.rejects(reading.next(), { code: 'source_failed', message: 'somebody pressed stop' });
+    assert.equal((await client().state(name))?.closed, true);
+  });
+
+  it('that are recorded end where their source fails, after all that came before', async () => {
+    const name = freshStream('broken');
+    const parts = [sse([PARTS[0] ?? '']), new Error('the model is gone')];
+    const source = new ReadableStream<string>({
+      pull(controller) {
+        const part = parts.shift();
+        if (typeof part === 'string') controller.enqueue(part);
+        else controller.error(part);
+      },
+    });
+    await assert.rejects(recordSse(client(), name, source), { message: 'the model is gone' });
+    assert.equal(await (await resumeAfter(client(), name, 0)).text(), sse(PARTS.slice(0, 1)));
+    assert.equal((await aiSdkResume(client(), name)).status, 204);
+  });
+
   const sse = (data: readonly string[]): string => data.map((text) => `data: ${text}\n\n`).join('');
   const PARTS = ['{"type":"start"}', '{"type":"text-delta","delta":"a"}', '[DONE]'];
 
