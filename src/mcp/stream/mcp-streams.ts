@@ -53,8 +53,11 @@ export interface McpStreams {
   readonly commitsAtOnce: boolean;
   /** @throws {RequestError} when there is no room for another stream */
   create(): Promise<StreamRef>;
-  /** @param type of the event; null: a message of MCP. */
-  append(stream: StreamRef, message: string, type: string | null): Appended;
+  /**
+   * @param type of the event; null: a message of MCP.
+   * @param gaveUp called later where a log that brokers share has not taken what was appended: the stream is not whole.
+   */
+  append(stream: StreamRef, message: string, type: string | null, gaveUp: () => void): Appended;
   /** Null: there is no stream of this name any more. @throws {RequestError} nobody can say now */
   find(name: string): Promise<StreamRef | null>;
   /** Some events after this seq, one at least; none: there are none, or they are gone. @throws {RequestError} not now */

@@ -40,6 +40,7 @@ export class StreamWriter {
   #room: Promise<void> | null = null;
   #isClosed = false;
   #hasEnded = false;
+  #hasGivenUp = false;
 
   constructor(options: StreamWriterOptions) {
     this.#options = options;
@@ -90,17 +91,19 @@ export class StreamWriter {
   /** False: try again later. Into a stream that is gone nothing comes: who asks for it is told so. */
   #tryAppend(taken: Taken): boolean {
     const { streams, stream, early, refused } = this.#options;
-    const appended = streams.append(stream, taken.text, taken.type);
+    const appended = streams.append(stream, taken.text, taken.type, this.#giveUp);
     if (appended === 'appended' && taken.type === null) early.add(taken.text);
     else if (appended !== 'later') early.spoil();
     if (appended === 'too_large') refused(taken);
     return appended !== 'later';
   }
 
-  #giveUp(): void {
-    if (this.#isClosed) return;
+  /** The stream may have been ended since: what was taken before is lost all the same. */
+  readonly #giveUp = (): void => {
+    if (this.#hasGivenUp) return;
+    this.#hasGivenUp = true;
     this.#isClosed = true;
     for (const { text } of this.#waiting.splice(0)) this.#options.backlog.leave(text.length);
     this.#options.gaveUp();
-  }
+  };
 }

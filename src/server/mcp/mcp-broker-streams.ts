@@ -74,12 +74,13 @@ export class BrokerStreams implements McpStreams {
     this.#appender = new append.Appender(this.#rings);
     this.#batch = new FrameBatch(frameBytesMax(setup.config));
     this.#logStatus = setup.logStatus === null ? null : new LogStatus(setup.logStatus);
-    const { eventBytesMax } = setup;
+    const { eventBytesMax, config } = setup;
     this.shared =
       eventBytesMax === null
         ? null
         : new ReplicatedStreams({
-            ...{ link, now, eventBytesMax, broker: this.#run, ttlMs: setup.config.mcpTtlMs },
+            ...{ link, now, eventBytesMax, broker: this.#run },
+            ...{ waitMs: config.mcpWaitMs, ttlMs: config.mcpTtlMs },
             head: (stream) => this.positions(stream)?.head ?? null,
           });
   }
@@ -114,23 +115,23 @@ export class BrokerStreams implements McpStreams {
 
   /** What is no message of MCP, and counted as none. `seq`: its own, once it is appended. */
   appendRecord(stream: StreamRef, text: string): { readonly appended: Appended; readonly seq: number } {
-    return { appended: this.#append(stream, text, null), seq: this.#appender.lastSeq };
+    return { appended: this.#append(stream, text, null, () => undefined), seq: this.#appender.lastSeq };
   }
 
   hasCommitted(stream: StreamRef, seq: number): boolean {
     return (this.positions(stream)?.committed ?? 0) >= seq;
   }
 
-  append(stream: StreamRef, message: string, type: string | null): Appended {
-    const appended = this.#append(stream, message, type);
+  append(stream: StreamRef, message: string, type: string | null, gaveUp: () => void): Appended {
+    const appended = this.#append(stream, message, type, gaveUp);
     if (appended === 'appended' && !isNote(type)) this.#counts.add(FrontCount.messages, 1);
     return appended;
   }
 
-  #append(stream: StreamRef, text: string, type: string | null): Appended {
+  #append(stream: StreamRef, text: string, type: string | null, gaveUp: () => void): Appended {
     if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
     if (!this.#frame(text, type)) return 'too_large';
-    if (this.shared !== null) return this.shared.appends.append(stream, copyParts(this.#batch));
+    if (this.shared !== null) return this.shared.appends.append(stream, copyParts(this.#batch), gaveUp);
     const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
     switch (outcome) {
       case append.APPENDED:
@@ -169,7 +170,11 @@ export class BrokerStreams implements McpStreams {
     if (this.#removed.size === 0) return;
     const names = [...this.#removed];
     this.#removed.clear();
-    this.#tell(this.#link.ask('removeAll', { names }));
+    this.#link.ask('removeAll', { names }).catch((error: unknown) => {
+      if (!(error instanceof RequestError)) throw error;
+      // Who reads one waits for its end: it goes when the log can say so.
+      for (const name of names) this.#removed.add(name);
+    });
   }
 
   touch(stream: StreamRef): boolean {

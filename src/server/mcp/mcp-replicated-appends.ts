@@ -21,6 +21,8 @@ export interface ReplicatedAppendsOptions {
   readonly broker: string;
   /** Of one event, as the log takes it. */
   readonly eventBytesMax: number;
+  /** How long a publish may wait for its place, milliseconds. */
+  readonly waitMs: number;
 }
 
 /** What waits for its place, bytes: of one stream, and of all. One event may wait whatever its size. */
@@ -35,9 +37,9 @@ const LOST: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'head_mismatch',
   'stream_closed',
   'stream_not_found',
-  'event_too_large',
-  'batch_too_large',
 ]);
+/** The servers of the log take less than they did. */
+const TOO_LARGE: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['event_too_large', 'batch_too_large']);
 
 /** What waits for its place in one stream. */
 interface Line {
@@ -52,6 +54,8 @@ interface Line {
   isRunning: boolean;
   isClosing: boolean;
   isLost: boolean;
+  /** Told when what waits is given up. */
+  gaveUp: () => void;
 }
 
 export class ReplicatedAppends {
@@ -75,7 +79,8 @@ export class ReplicatedAppends {
     return this.#lines.get(epoch)?.isLost === false;
   }
 
-  append(stream: StreamRef, parts: EventParts): Appended {
+  /** @param gaveUp called when this, or what was taken before it, waits too long, or cannot be placed at all. */
+  append(stream: StreamRef, parts: EventParts, gaveUp: () => void): Appended {
     const line = this.#lineOf(stream);
     const size = sizeOf(parts);
     if (size > this.#options.eventBytesMax) return 'too_large';
@@ -84,6 +89,7 @@ export class ReplicatedAppends {
       (line.waitingBytes > 0 && line.waitingBytes + size > LINE_BYTES_MAX) ||
       (this.#waitingBytes > 0 && this.#waitingBytes + size > BYTES_MAX);
     if (isFull) return 'later';
+    line.gaveUp = gaveUp;
     line.waiting.push(parts);
     this.#countWaiting(line, size);
     this.#run(line);
@@ -116,7 +122,7 @@ export class ReplicatedAppends {
   #newLine(stream: StreamRef, head: number): Line {
     const hash = createHash('sha256').update(`${this.#options.broker} ${head}`).digest();
     const digest = hash.subarray(0, DIGEST_BYTES).toString('hex');
-    const state = { isRunning: false, isClosing: false, isLost: false };
+    const state = { isRunning: false, isClosing: false, isLost: false, gaveUp: () => undefined };
     return { stream, digest, waiting: [], waitingBytes: 0, head, publishes: 0, ...state };
   }
 
@@ -135,7 +141,9 @@ export class ReplicatedAppends {
   async #drain(line: Line): Promise<void> {
     while (!line.isLost && line.waiting.length > 0) {
       const parts = this.#take(line);
+      const late = setTimeout(() => this.#giveUp(line), this.#options.waitMs);
       const placed = await this.#untilDone(line, () => this.#publish(line, parts));
+      clearTimeout(late);
       if (placed === null) break;
       line.head = placed.last;
       line.publishes++;
@@ -167,6 +175,7 @@ export class ReplicatedAppends {
       } catch (error) {
         if (!(error instanceof RequestError)) throw error;
         if (LOST.has(error.code)) this.#lose(line);
+        else if (TOO_LARGE.has(error.code)) this.#giveUp(line);
         else await sleep(AGAIN_MS);
       }
     }
@@ -179,13 +188,20 @@ export class ReplicatedAppends {
     const taken = [first];
     let bytes = sizeOf(first);
     for (let next = line.waiting[0]; next !== undefined; next = line.waiting[0]) {
-      if (bytes + sizeOf(next) > PUBLISH_BYTES_MAX) break;
+      if (bytes + sizeOf(next) > Math.min(PUBLISH_BYTES_MAX, this.#options.eventBytesMax)) break;
       bytes += sizeOf(next);
       taken.push(next);
       line.waiting.shift();
     }
     this.#countWaiting(line, -bytes);
     return taken.length === 1 ? first : joined(taken);
+  }
+
+  /** Of what is under way nobody knows: the stream has a hole at its end. */
+  #giveUp(line: Line): void {
+    if (line.isLost) return;
+    this.#lose(line);
+    line.gaveUp();
   }
 
   #lose(line: Line): void {

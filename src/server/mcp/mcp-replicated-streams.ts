@@ -17,6 +17,8 @@ export interface ReplicatedStreamsOptions {
   readonly link: Pick<EdgeLink, 'ask'>;
   readonly broker: string;
   readonly eventBytesMax: number;
+  /** See `ReplicatedAppends`. */
+  readonly waitMs: number;
   readonly ttlMs: number;
   readonly head: (stream: StreamRef) => number | null;
   readonly now: () => number;
