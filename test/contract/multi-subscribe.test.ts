@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { BrokerProcess, describeOnEdges, useBroker } from '../support/broker-process.js';
 import { cursorOf, range, seqOf } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import {
   assertProblem,
   closeStream,
@@ -279,7 +280,9 @@ describeOnEdges('4.10 several streams over one connection', [], (broker) => {
     for (const stream of streams) assert.equal((await stateOf(broker.port, stream)).subscribers, 1);
     subscription.cut();
     for (const stream of streams) {
-      while ((await stateOf(broker.port, stream)).subscribers > 0) await new Promise(setImmediate);
+      await eventually('nobody to read it', async () => {
+        return (await stateOf(broker.port, stream)).subscribers === 0;
+      });
     }
   });
 

@@ -101,7 +101,7 @@ it('9.3 SIGHUP takes the renewed certificate for new connections, and keeps thos
   broker.signal('SIGHUP');
   await broker.until('reloaded');
   for (let seen = 0; seen < 10; seen++) {
-    while ((await nameOf(broker.port)) !== 'second') await new Promise(setImmediate);
+    await eventually('the renewed one', async () => (await nameOf(broker.port)) === 'second');
   }
   const renewed = await plainFront(broker.port, readFileSync(second.cert, 'utf8'));
   await publish(renewed, 's', 'after');
@@ -151,8 +151,10 @@ it('9.3 what comes without a descriptor left is closed at once, and the broker a
   const subscription = await SseSubscription.open(port, 's');
   const idle = await Promise.all(range(1, 400).map(() => HttpConnection.open(broker.port)));
   for (const connection of idle) connection.send(Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01]));
-  const { text } = await operator.request({ path: '/metrics' });
-  assert.ok(total(parseMetrics(text), METRIC.connectionsDropped) > 0);
+  await eventually('some to be closed', async () => {
+    const { text } = await operator.request({ path: '/metrics' });
+    return total(parseMetrics(text), METRIC.connectionsDropped) > 0;
+  });
   await publish(operator, 's', 'meanwhile');
   await subscription.untilEvents(1);
   for (const connection of idle) connection.destroy();
