@@ -11,12 +11,16 @@ import {
   publishRequest,
 } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
+import { METRIC } from '../support/metric-names.js';
 import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 import { bearer, Files, Issuer, keySetOf } from '../support/tokens.js';
 
 const PROXY = ['--trusted-proxies', '127.0.0.0/8'];
 const REFUSED = 'gapless_subscriptions_refused_total';
+
+const files = new Files();
+const issuer = await Issuer.create('HS256');
 
 function from(address: string): Record<string, string> {
   return { 'X-Forwarded-For': address };
@@ -57,6 +61,9 @@ describeOnEdges(
         return asked.status === 200 && asked;
       });
       for (const subscription of [again, ...opened]) subscription.cut();
+      await eventually('them to be gone', async () => {
+        return total(await scrape(broker.port), METRIC.subscribers) === 0;
+      });
     });
 
     it('9.3 an address is the nearest that is no trusted proxy, and an IPv6 network is one', async () => {
@@ -72,9 +79,6 @@ describeOnEdges(
     });
   },
 );
-
-const files = new Files();
-const issuer = await Issuer.create('HS256');
 
 describe('9.3 rates of publishers', () => {
   const broker = useBroker(
@@ -96,7 +100,8 @@ describe('9.3 rates of publishers', () => {
         issuer.grant(rights, claims),
       ),
     );
-    const lines = range(1, 60).map(String);
+    // So far above the rate that a slow machine comes with its next two requests before it is over.
+    const lines = range(1, 120).map(String);
     await publish(broker.port, stream, lines.join('\n'), 'application/x-ndjson', bearer(one ?? ''));
     for (const token of [one, same]) {
       const refused = await request(
@@ -107,7 +112,7 @@ describe('9.3 rates of publishers', () => {
       assertRetry(refused);
     }
     const { first } = await publish(broker.port, stream, 'x', undefined, bearer(other ?? ''));
-    assert.equal(first, 61, 'what was refused was not appended');
+    assert.equal(first, lines.length + 1, 'what was refused was not appended');
     await eventually('the rate to allow more', async () => {
       const asked = publishRequest(stream, 'x', 'text/plain', bearer(one ?? ''));
       return (await request(broker.port, asked)).status === 200;
@@ -117,13 +122,13 @@ describe('9.3 rates of publishers', () => {
   it('9.3 bytes count as well', async () => {
     const token = bearer(await issuer.grant({ publish: ['*'] }, { sub: 'large' }));
     const large = 'x'.repeat(1_000_000);
+    const stream = freshStream('bytes');
     const statuses: number[] = [];
-    for (let count = 0; count < 4; count++) {
-      statuses.push(
-        (await request(broker.port, publishRequest(freshStream('bytes'), large, 'text/plain', token))).status,
-      );
+    // The slower it is, the more of them fit into the rate.
+    while (statuses.at(-1) !== 429 && statuses.length < 50) {
+      statuses.push((await request(broker.port, publishRequest(stream, large, 'text/plain', token))).status);
     }
-    assert.ok(statuses.includes(200) && statuses.includes(429), String(statuses));
+    assert.deepEqual([statuses[0], statuses.at(-1)], [200, 429]);
   });
 });
 
@@ -210,7 +215,11 @@ describe('9.3 an edge that is late', () => {
 
   it('9.3 refuses new subscriptions when it is later still, and publishes on', async () => {
     const stream = freshStream('later');
-    const live = await SseSubscription.open(strict.port, stream);
+    // A busy machine makes it late as well.
+    const live = await eventually('it to be in time', async () => {
+      const asked = await SseSubscription.ask(strict.port, stream);
+      return asked.status === 200 && asked;
+    });
     await stall(strict.process.pid);
     await request(strict.port, { path: '/healthz' });
     const asked = await SseSubscription.ask(strict.port, stream);
