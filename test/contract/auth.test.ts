@@ -184,7 +184,7 @@ describeOnEdges('9.1 tokens', ['--jwt-keys-file', keysFile, '--api-keys-file', a
     await publish(broker.port, stream, 'one', undefined, all);
     // Within the tolerance for clocks that differ, so that the end is near.
     const rights = { subscribe: [stream] };
-    const short = bearer(await issuer.grant(rights, { sub: stream, exp: nowSeconds() - 3 }));
+    const short = bearer(await issuer.grant(rights, { sub: stream, exp: nowSeconds() - 1 }));
     const subscription = await SseSubscription.open(broker.port, stream, {
       cursor: 'earliest',
       headers: short,
