@@ -17,6 +17,7 @@ const ALONE = ['contract/bench-smoke', 'litmus'];
 const FILES_AT_A_TIME = 3;
 /** Only hangs reach it; what a test waits for has deadlines of its own. Long runs set more. */
 const TEST_TIMEOUT_MS = Number(process.env.TEST_TIMEOUT_MS ?? 300_000);
+const END_IN_TIME = new URL('./support/end-in-time.js', import.meta.url);
 
 function testFiles(): string[] {
   const names = readdirSync(BUILT_TESTS, { recursive: true, encoding: 'utf8' });
@@ -63,6 +64,7 @@ async function run(files: string[], filesAtATime: number): Promise<number> {
     [
       '--test',
       '--test-reporter=spec',
+      `--import=${END_IN_TIME}`,
       `--test-concurrency=${filesAtATime}`,
       `--test-timeout=${TEST_TIMEOUT_MS}`,
       ...nameArguments.map((pattern) => `--test-name-pattern=${pattern}`),
