@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { BrokerProcess } from '../support/broker-process.js';
+import { eventually } from '../support/deadline.js';
 import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { freshStream, publish, publishRequest, readAll, stateOf } from '../support/gapless-client.js';
 import { HttpConnection } from '../support/http.js';
@@ -38,12 +39,10 @@ it('3.6 on a full disk publishing is refused, reading goes on, and all recovers 
   assert.equal((await readAll(broker.port, stream)).length, last);
 
   rmSync(ballast);
-  let recovered = 0;
-  while (recovered === 0) {
+  const recovered = await eventually('publishes to be taken again', async () => {
     const response = await connection.request(publishRequest(stream, 'after'));
-    if (response.status === 200) recovered = response.json<{ last: number }>().last;
-    else await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+    return response.status === 200 && response.json<{ last: number }>().last;
+  });
   const events = await readAll(broker.port, stream);
   assert.equal(events.length, recovered, 'every event up to the newest is there');
   for (const seq of acknowledged) assert.ok((events[seq - 1]?.data ?? '').length > 60_000);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { range, seqOf } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import { DurableBroker } from '../support/durable-broker.js';
 import { createStream, freshStream, MEDIA_TYPES } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
@@ -12,12 +13,11 @@ const KILLS = 3;
 const EVENTS = 100;
 
 /** While a broker is killed and started again, whoever asks it asks again. */
-async function untilAnswered(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
-  for (;;) {
+function untilAnswered(ask: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  return eventually('an answer', async () => {
     const response = await ask().catch(() => null);
-    if (response !== null && response.status !== 429 && response.status !== 503) return response;
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+    return response !== null && response.status !== 429 && response.status !== 503 && response;
+  });
 }
 
 it('3.6 who acknowledges what it has is never refused, however often the broker is killed, and misses nothing (I2)', async (context) => {

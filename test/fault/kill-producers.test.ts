@@ -16,6 +16,7 @@ it('3.4 SIGKILL under producers and keys that retry until they are answered: eve
   const streams = range(1, 2).map((index) => freshStream(`exactly-${index}`));
   for (const stream of streams) await createStream(broker.port, stream);
   const crew = new RetryingCrew({ prng, port: broker.port, streams });
+  context.after(() => crew.abandon());
   crew.begin();
   for (const _round of range(1, ROUNDS)) {
     await crew.untilAnswers(prng.between(1, ANSWERS_MAX));
