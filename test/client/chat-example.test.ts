@@ -15,16 +15,17 @@ describe('the chat of the examples', () => {
   const broker = useBroker();
   let proxy: TcpProxy;
   let server: ReturnType<typeof createChatServer>;
-  let step: (words: number) => void = () => undefined;
+  let allowed = 0;
+  let wake: () => void = () => undefined;
+
+  /** Lets the model say so many words more, whether it has begun or not. */
+  const step = (words: number): void => {
+    allowed += words;
+    wake();
+  };
 
   /** Says as many words as the test lets it. */
   const model: Model = async function* () {
-    let allowed = 0;
-    let wake: () => void = () => undefined;
-    step = (words) => {
-      allowed += words;
-      wake();
-    };
     for (const word of WORDS) {
       while (allowed === 0) await new Promise<void>((resolve) => (wake = resolve));
       allowed--;

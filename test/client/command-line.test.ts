@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { describe, it } from 'node:test';
 import { useBroker } from '../support/broker-process.js';
 import { cursorOf, range } from '../support/cursor.js';
+import { withDeadline } from '../support/deadline.js';
 import { createStream, freshStream, publish, publishLines, stateOf } from '../support/gapless-client.js';
 import { MAIN_FILE } from '../support/paths.js';
 
@@ -26,8 +27,8 @@ describe('the command line beside a broker', () => {
     let stderr = '';
     child.stdout.on('data', (text: Buffer) => (stdout += text));
     child.stderr.on('data', (text: Buffer) => (stderr += text));
-    const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
-    return { child, ended };
+    const closed = once(child, 'close').then(([code]) => ({ code: code as number | null, stdout, stderr }));
+    return { child, ended: withDeadline(`the end of gapless ${argv.join(' ')}`, closed, 60_000) };
   }
 
   async function run(...argv: readonly string[]): Promise<Ended> {
@@ -84,7 +85,7 @@ describe('the command line beside a broker', () => {
       /the next event is not kept any more; the first cursor that works is [a-z0-9]+\.\d+/,
     );
     const { child, ended } = start('subscribe', stream, '--cursor', cursorOf(epoch, 4999));
-    await once(child.stdout, 'data');
+    await withDeadline('an event', once(child.stdout, 'data'));
     child.kill('SIGINT');
     const left = await ended;
     assert.equal(left.code, 0);
@@ -105,7 +106,7 @@ describe('the command line beside a broker', () => {
 
   it('11 serve leaves alone what is exported for the other commands', async () => {
     const { child, ended } = start('serve', '--port', '0');
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const [line] = (await withDeadline('a line', once(child.stdout, 'data'))) as [Buffer];
     assert.match(line.toString(), /listening/);
     child.kill('SIGTERM');
     assert.equal((await ended).code, 0);

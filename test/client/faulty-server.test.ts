@@ -117,7 +117,7 @@ describe('a subscription of the client, with a server or a network that misbehav
   it('leaves a connection that brings nothing for too long', async () => {
     const { seen, asked } = await follow(
       [streams(at(0), event(1)), streamsAndEnds([at(1), event(2), event(3), CLOSED])],
-      { idleTimeoutMs: 100 },
+      { idleTimeoutMs: 1000 },
     );
     assert.deepEqual(seen, ALL);
     assert.deepEqual(asked, [`${EPOCH}.0`, `${EPOCH}.1`]);

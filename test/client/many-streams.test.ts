@@ -9,6 +9,7 @@ import {
 } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
 import { cursorOf, range, seqOf } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import { createStream, freshStream, publish, publishLines } from '../support/gapless-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
@@ -186,9 +187,9 @@ describe('a subscription of the client to several streams', () => {
   it('holds no connection when the caller has left, and refuses what is no name without asking', async () => {
     const { names } = await filled(2, 1);
     await take(client().subscribeMany(names, { cursor: 'earliest' }), 2);
-    while ((await client().state(names[0] ?? ''))?.subscribers !== 0) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await eventually('nobody to read it', async () => {
+      return (await client().state(names[0] ?? ''))?.subscribers === 0;
+    });
     await assert.rejects(take(client(1).subscribeMany(['a&b']), 1), { code: 'invalid_stream_name' });
   });
 });

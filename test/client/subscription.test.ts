@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { GaplessClient, json, ResumeUnavailableError, StreamDeletedError } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
 import { cursorOf, range, seqOf } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import { createStream, freshStream, MEDIA_TYPES, publish, publishLines } from '../support/gapless-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
@@ -140,7 +141,7 @@ describe('a subscription of the client', () => {
     const next = iterator.next();
     await publishLines(broker.port, stream, ['untyped', 'untyped']);
     // The heartbeat moves the position; then the connection is cut, and the resume says where it was.
-    while (events.cursor !== cursorOf(epoch, 3)) await new Promise((resolve) => setImmediate(resolve));
+    await eventually('its position', () => events.cursor === cursorOf(epoch, 3));
     proxy.cutAll();
     await publish(broker.port, stream, 'four', MEDIA_TYPES.text, { 'Gapless-Event': 'a' });
     assert.equal((await next).value?.id, cursorOf(epoch, 4));
@@ -165,10 +166,10 @@ describe('a subscription of the client', () => {
     await take(client().subscribe(stream, { cursor: 'earliest' }), 1);
     const aborting = new AbortController();
     const waiting = take(client().subscribe(stream, { signal: aborting.signal }), 1);
-    while ((await subscribers()) !== 1) await new Promise((resolve) => setImmediate(resolve));
+    await eventually('a subscriber', async () => (await subscribers()) === 1);
     aborting.abort(new Error('enough'));
     await assert.rejects(waiting, { message: 'enough' });
-    while ((await subscribers()) !== 0) await new Promise((resolve) => setImmediate(resolve));
+    await eventually('it to be gone', async () => (await subscribers()) === 0);
   });
 
   it('reads no more than the caller takes: what is evicted meanwhile is missed, and said', async () => {

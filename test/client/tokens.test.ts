@@ -10,6 +10,7 @@ import {
 } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import { freshStream } from '../support/gapless-client.js';
 
 describe('token streams', () => {
@@ -132,7 +133,6 @@ describe('token streams', () => {
     await reader?.read();
     assert.equal((await client().state(name))?.subscribers, 1);
     await reader?.cancel();
-    while ((await client().state(name))?.subscribers !== 0)
-      await new Promise((resolve) => setImmediate(resolve));
+    await eventually('it to be gone', async () => (await client().state(name))?.subscribers === 0);
   });
 });
