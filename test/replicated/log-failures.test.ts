@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { JetStreamLog } from '#gapless/storage/jetstream/jetstream-log.js';
+import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import { cursorOf, range } from '../support/cursor.js';
-import { eventually } from '../support/deadline.js';
+import { eventually, withDeadline } from '../support/deadline.js';
 import {
   assertProblem,
   freshStream,
@@ -17,6 +18,27 @@ import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { startBroker } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
+
+const LARGE_BYTES = 1024 ** 2;
+const NO_ENTRY = {} as LogEntry;
+
+/** One that is asked without a broker, and what it heard of its connection. */
+async function openLog(nats: NatsServer): Promise<{ log: JetStreamLog; heard: boolean[] }> {
+  const heard: boolean[] = [];
+  const log = await JetStreamLog.connect({
+    ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
+    ...{ stream: 'own', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
+    connected: (isConnected) => heard.push(isConnected),
+  });
+  return { log, heard };
+}
+
+/** Takes connections in the place of a server that has ended, and says nothing. Resolves with the first. */
+async function startMute({ port }: NatsServer): Promise<{ mute: Server; connection: Socket }> {
+  const mute = createServer().listen(port, '127.0.0.1');
+  const [connection] = (await once(mute, 'connection')) as [Socket];
+  return { mute, connection };
+}
 
 describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
   it('3.6, 8 publishes are refused, readers keep what they have, and it goes on by itself (I3, I4)', async (context) => {
@@ -58,18 +80,12 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('8 how large an event may be does not depend on whether a server is there just now', async (context) => {
     const nats = await NatsServer.start(context);
-    const heard: boolean[] = [];
-    const log = await JetStreamLog.connect({
-      ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
-      ...{ stream: 'sizes', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
-      connected: (isConnected) => heard.push(isConnected),
-    });
+    const { log, heard } = await openLog(nats);
     const bytesMax = log.bodyBytesMax;
     assert.ok(bytesMax > 0);
     await nats.kill();
-    // Takes connections and says nothing: how large a message may be is what a server says first.
-    const mute = createServer().listen(nats.port, '127.0.0.1');
-    const [connection] = (await once(mute, 'connection')) as [Socket];
+    // How large a message may be is what a server says first.
+    const { mute, connection } = await startMute(nats);
     assert.equal(log.bodyBytesMax, bytesMax);
     mute.close();
     connection.destroy();
@@ -77,6 +93,44 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     await eventually('another connection', () => heard.includes(true));
     assert.equal(log.bodyBytesMax, bytesMax);
     await log.close();
+  });
+
+  it('leaves a server that takes nothing any more, whatever it was sent', async (context) => {
+    const nats = await NatsServer.start(context);
+    const { log, heard } = await openLog(nats);
+    nats.signal('SIGSTOP');
+    // More than the systems on both sides buffer.
+    const body = new Uint8Array(LARGE_BYTES);
+    const appends = range(1, 64).map((after) => log.append('large', NO_ENTRY, body, after));
+    await Promise.all(appends.map((append) => assert.rejects(append)));
+    await eventually('the connection to be given up', () => heard.includes(false));
+    await log.close();
+  });
+
+  it('lets go of a server that says nothing when it is closed', async (context) => {
+    const nats = await NatsServer.start(context);
+    const { log } = await openLog(nats);
+    await nats.kill();
+    const { mute, connection } = await startMute(nats);
+    const left = once(connection.resume(), 'close');
+    await log.close();
+    // A program that has a broker in it could not end before.
+    await withDeadline('the connection to end', left);
+    mute.close();
+  });
+
+  it('10 ends when it is told to, although the only server says nothing and a publish waits for it', async (context) => {
+    const nats = await NatsServer.start(context);
+    const broker = await startBroker(context, nats);
+    const stream = freshStream('silent');
+    const { epoch } = await publish(broker.port, stream, '1');
+    await SseSubscription.open(broker.port, stream, { lastEventId: cursorOf(epoch, 0) });
+    nats.signal('SIGSTOP');
+    const waiting = assert.rejects(request(broker.port, publishRequest(stream, 'waits')));
+    // The publish has reached it by then.
+    await stateOf(broker.port, stream);
+    assert.deepEqual(await broker.stop(), { code: 0, signal: null });
+    await waiting;
   });
 
   it('4.4 what the log has lost is another epoch, and no id is given twice (I3)', async (context) => {

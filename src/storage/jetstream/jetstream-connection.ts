@@ -12,10 +12,12 @@ import {
   connect,
   credsAuthenticator,
   type NatsConnection,
+  NatsConnectionImpl,
   type TlsOptions,
   tokenAuthenticator,
   usernamePasswordAuthenticator,
 } from '@nats-io/transport-node';
+import { assert } from '../../assert.js';
 import { LogError } from '../event-log.js';
 
 export interface JetStreamAccess {
@@ -65,6 +67,15 @@ export async function connectToServers(access: JetStreamAccess): Promise<NatsCon
     if (refusal !== null) throw new LogError('broken', refusal, { cause });
     throw new LogError('io', notReached(cause as Error, tls), { cause });
   }
+}
+
+/**
+ * Gives up the socket that a connection has, or tries to have. The library by itself first waits until all was sent, for
+ * ever where the server takes nothing; and when it is closed it keeps one on which a server has yet to say something.
+ */
+export function dropSocket(connection: NatsConnection): void {
+  assert(connection instanceof NatsConnectionImpl, 'the library made it');
+  connection.protocol.transport.discard();
 }
 
 function authenticatorOf({ credentialsFile }: JetStreamAccess, hosts: readonly URL[]): Authenticator | null {

@@ -38,7 +38,13 @@ import type {
   StoredSubscriber,
   SubscriberLog,
 } from '../replicated-log.js';
-import { ANSWER_MS_MAX, connectToServers, type JetStreamAccess, refusalOf } from './jetstream-connection.js';
+import {
+  ANSWER_MS_MAX,
+  connectToServers,
+  dropSocket,
+  type JetStreamAccess,
+  refusalOf,
+} from './jetstream-connection.js';
 import { JetStreamFollowing } from './jetstream-following.js';
 import { JetStreamSubjects, SUBJECT_PREFIX } from './jetstream-subjects.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
@@ -181,6 +187,7 @@ export class JetStreamLog implements ReplicatedLog {
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#connection.close();
+    dropSocket(this.#connection);
   }
 
   #takePayloadMax(): void {
@@ -191,6 +198,7 @@ export class JetStreamLog implements ReplicatedLog {
     const { connected, refused, ended } = this.#options;
     let said: string | null = null;
     for await (const status of this.#connection.status()) {
+      if (status.type === 'staleConnection') dropSocket(this.#connection);
       if (status.type === 'disconnect') connected(false);
       if (status.type === 'reconnect') {
         said = null;
