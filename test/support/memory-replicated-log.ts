@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { LogError } from '#gapless/storage/event-log.js';
 import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import type {
@@ -99,6 +100,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   }
 
   append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+    assert.ok(body.length <= this.bodyBytesMax, 'more than a message takes');
     const medium = this.#medium;
     return this.#append(after, {
       newestAt: () => medium.newest(stream)?.at ?? 0,

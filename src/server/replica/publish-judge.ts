@@ -34,8 +34,10 @@ export interface JudgedGroup {
 
 /** Publishes in one entry. */
 const PUBLISHES_MAX = 1000;
-/** Bytes of parts in one entry, unless one publish has more. */
+/** Bytes of parts in one entry, unless one publish has more, or a message takes less. */
 const GROUP_BYTES_MAX = 256 * 1024;
+/** Claims in one entry, of up to 150 bytes each: a header has 64 KiB. */
+const CLAIMS_MAX = 400;
 
 type Verdict = 'accept' | 'answered' | 'later' | 'newest';
 
@@ -52,10 +54,12 @@ export function judgeGroup(
   let { head } = stream.entry;
   let bytes = 0;
   let needsNewest: Waiting | null = null;
+  const groupBytesMax = Math.min(GROUP_BYTES_MAX, bytesMax);
   for (const publish of publishes) {
     const { parts, claim } = publish;
     const size = parts.bytes.length + 4 * parts.ends.length;
-    if (accepted.length === PUBLISHES_MAX || (bytes > 0 && bytes + size > GROUP_BYTES_MAX)) break;
+    if (accepted.length === PUBLISHES_MAX || list.length === CLAIMS_MAX) break;
+    if (bytes > 0 && bytes + size > groupBytesMax) break;
     const verdict =
       size > bytesMax ? tooLarge(publish, bytesMax) : judge(publish, stream, { head, claimed, isHeld });
     if (verdict === 'newest') needsNewest = publish;

@@ -97,13 +97,16 @@ export class JetStreamLog implements ReplicatedLog {
     void this.#watch();
   }
 
-  /** @throws as {@link connectToServers}. */
+  /** @throws as {@link connectToServers}; `broken` also where messages have no room for events. */
   static async connect(options: JetStreamLogOptions): Promise<JetStreamLog> {
     const connection = await connectToServers(options);
     const manager = await attempt(() =>
       jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false }),
     );
-    return new JetStreamLog(options, connection, manager);
+    const log = new JetStreamLog(options, connection, manager);
+    if (log.bodyBytesMax > 0) return log;
+    await log.close();
+    throw new LogError('broken', `max_payload of the servers has to be more than ${HEADER_BYTES_MAX}`);
   }
 
   get bodyBytesMax(): number {

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { range } from '../support/cursor.js';
+import {
+  assertProblem,
+  freshStream,
+  MEDIA_TYPES,
+  publishRequest,
+  readAll,
+} from '../support/gapless-client.js';
+import { request } from '../support/http.js';
+import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { startBroker } from '../support/replicated-brokers.js';
+
+const PUBLISHES = 40;
+const EVENT_BYTES = 20_000;
+
+describe('NATS servers that take small messages', { skip: NATS_SKIP }, () => {
+  it('6.1, 8 publishes that come at once are as many entries as they need, and what fits no message is refused', async (context) => {
+    const nats = await NatsServer.start(context, 'max_payload: 131072');
+    const { port } = await startBroker(context, nats);
+    const stream = freshStream('small');
+    const sent = range(1, PUBLISHES).map((n) => `${n}`.padEnd(EVENT_BYTES, 'x'));
+    const answers = await Promise.all(
+      sent.map((data, key) =>
+        request(port, publishRequest(stream, data, MEDIA_TYPES.text, { 'Idempotency-Key': `${key}` })),
+      ),
+    );
+    assert.deepEqual(
+      answers.map(({ status, text }) => (status === 200 ? 200 : text)),
+      answers.map(() => 200),
+    );
+    const large = await request(port, publishRequest(stream, 'x'.repeat(100_000), MEDIA_TYPES.text));
+    assertProblem(large, 413, 'event_too_large');
+    assert.deepEqual((await readAll(port, stream)).map(({ data }) => data).sort(), sent.sort());
+  });
+
+  it('a broker does not start where messages have no room for events, and says why', async (context) => {
+    const nats = await NatsServer.start(context, 'max_payload: 65536');
+    await assert.rejects(startBroker(context, nats), /cannot start: .*max_payload/);
+  });
+});
