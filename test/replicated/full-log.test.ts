@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import {
   assertProblem,
@@ -73,6 +74,23 @@ describe('a log that has reached its limit', { skip: NATS_SKIP }, () => {
       );
     });
   }
+
+  it('a limit below what it has is not set, and nothing goes for it (I2)', async (context) => {
+    const nats = await NatsServer.start(context);
+    const first = await startBroker(context, nats, '--log-bytes-max', '4MiB');
+    const stream = freshStream('more');
+    const taken = range(1, 30).map((n) => `${n}`.padEnd(100_000, 'x'));
+    for (const data of taken) await publish(first.port, stream, data, MEDIA_TYPES.text);
+    const second = await startBroker(context, nats, '--log-bytes-max', '2MiB');
+    await second.until('logBytesMax is not set: the log has more');
+    for (const { port } of [first, second]) {
+      assert.deepEqual(
+        (await readAll(port, stream)).map(({ data }) => data),
+        taken,
+      );
+      assert.equal(total(await scrape(port), CAPACITY), 4 * 1024 ** 2);
+    }
+  });
 
   it('a limit that is set anew is that of the log from then on', async (context) => {
     const nats = await NatsServer.start(context);

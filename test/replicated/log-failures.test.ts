@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { JetStreamLog } from '#gapless/storage/jetstream/jetstream-log.js';
 import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import { cursorOf, range } from '../support/cursor.js';
@@ -28,6 +30,7 @@ async function openLog(nats: NatsServer): Promise<{ log: JetStreamLog; heard: bo
   const log = await JetStreamLog.connect({
     ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
     ...{ stream: 'own', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
+    tooSmall: () => assert.fail(),
     connected: (isConnected) => heard.push(isConnected),
   });
   return { log, heard };
@@ -148,6 +151,23 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     assert.notEqual(again.epoch, epoch);
     const resumed = await SseSubscription.ask(broker.port, stream, { lastEventId: cursorOf(epoch, 1) });
     assert.equal(assertProblem(await resumed.refusal(), 410, 'resume_unavailable').reason, 'epoch_changed');
+  });
+
+  it('a broker does not start on a log that lets events go by itself, and says why', async (context) => {
+    const nats = await NatsServer.start(context);
+    await (await startBroker(context, nats)).stop();
+    const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const lossy: Partial<StreamConfig>[] = [
+      { max_age: 3600e9, discard: DiscardPolicy.New },
+      { max_age: 0, discard: DiscardPolicy.Old },
+    ];
+    for (const config of lossy) {
+      await streams.update('GAPLESS', config);
+      const setting = config.max_age === 0 ? 'discard old' : 'max_age';
+      await assert.rejects(startBroker(context, nats), new RegExp(`cannot start: .*${setting}`));
+    }
+    await connection.close();
   });
 
   it('a broker does not start without its log, and says why', async (context) => {

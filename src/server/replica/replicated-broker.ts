@@ -92,6 +92,8 @@ export class ReplicatedBroker implements LogBacking {
           if (!isConnected)
             void broker.#parts?.replication.recovered(new LogError('io', 'the connection broke'));
         },
+        tooSmall: (bytes) =>
+          logger.warn({ bytes, logBytesMax: config.logBytesMax }, 'logBytesMax is not set: the log has more'),
         refused: (reason) => logger.error({ reason }, 'refused by the log'),
         ended: (error) => broker.#end(error),
       });

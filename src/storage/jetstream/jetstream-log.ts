@@ -6,20 +6,15 @@
  * may both pass.
  */
 
-import { randomUUID } from 'node:crypto';
 import {
   AckPolicy,
   DeliverPolicy,
-  DiscardPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
-  RetentionPolicy,
-  StorageType,
-  type StreamInfo,
 } from '@nats-io/jetstream';
 import {
   headers,
@@ -46,17 +41,12 @@ import {
   refusalOf,
 } from './jetstream-connection.js';
 import { JetStreamFollowing } from './jetstream-following.js';
-import { JetStreamSubjects, SUBJECT_PREFIX } from './jetstream-subjects.js';
+import { type JetStreamSettings, openStream } from './jetstream-stream.js';
+import { JetStreamSubjects } from './jetstream-subjects.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
 import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
 
-export interface JetStreamLogOptions extends JetStreamAccess {
-  /** Name of the JetStream stream. */
-  readonly stream: string;
-  /** On how many servers each message is kept, where the stream is made. */
-  readonly replicas: number;
-  /** What it may occupy on each of them; 0: as it is, or without a limit where it is made. */
-  readonly bytesMax: number;
+export interface JetStreamLogOptions extends JetStreamAccess, JetStreamSettings {
   /** Told when the connection is there again after it was not, and when it is not. */
   readonly connected: (isConnected: boolean) => void;
   /** Told why the servers refuse a connection that is made anew. It is tried again. */
@@ -85,6 +75,7 @@ export class JetStreamLog implements ReplicatedLog {
   isExact = false;
   /** Of the server that was connected last: while there is none, nothing is too large. */
   #payloadBytesMax = 0;
+  #isOpen = false;
   #isClosing = false;
 
   private constructor(options: JetStreamLogOptions, connection: NatsConnection, manager: JetStreamManager) {
@@ -114,14 +105,13 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   async open(): Promise<LogExtent> {
-    const { stream } = this.#options;
-    const info = await attempt(() => this.#findOrMake());
-    const identity = info.config.description ?? '';
-    if (!identity.startsWith(SUBJECT_PREFIX)) {
-      throw new LogCorruption(`the JetStream stream ${stream} was not made by a broker`);
-    }
-    this.isExact = info.config.num_replicas === 1;
-    return { identity: `${identity} ${info.created}`, lastAt: info.state.last_seq };
+    const subjects = this.#subjects.all;
+    const { config, created, state } = await attempt(() =>
+      openStream(this.#manager, { ...this.#options, subjects, isStart: !this.#isOpen }),
+    );
+    this.#isOpen = true;
+    this.isExact = config.num_replicas === 1;
+    return { identity: `${config.description} ${created}`, lastAt: state.last_seq };
   }
 
   async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
@@ -215,37 +205,6 @@ export class JetStreamLog implements ReplicatedLog {
     }
     const error = await this.#connection.closed();
     if (!this.#isClosing) ended(error ?? new Error('the connection to the log was closed'));
-  }
-
-  async #findOrMake(): Promise<StreamInfo> {
-    const { stream, replicas, bytesMax } = this.#options;
-    try {
-      const found = await this.#manager.streams.info(stream);
-      if (bytesMax === 0 || found.config.max_bytes === bytesMax) return found;
-      return await this.#manager.streams.update(stream, { max_bytes: bytesMax });
-    } catch (error) {
-      if (!hasCode(error, JetStreamApiCodes.StreamNotFound)) throw error;
-    }
-    try {
-      return await this.#manager.streams.add({
-        name: stream,
-        // Says which log it is: one that is made in its place has another.
-        description: `${SUBJECT_PREFIX} ${randomUUID()}`,
-        subjects: [this.#subjects.all],
-        num_replicas: replicas,
-        retention: RetentionPolicy.Limits,
-        storage: StorageType.File,
-        discard: DiscardPolicy.New,
-        max_consumers: -1,
-        max_msgs: -1,
-        max_bytes: bytesMax === 0 ? -1 : bytesMax,
-        max_age: 0,
-        allow_direct: false,
-      });
-    } catch (error) {
-      // Another broker was faster.
-      return await this.#manager.streams.info(stream).catch(() => Promise.reject(error));
-    }
   }
 
   /** @returns the position of the message; null: another one is the newest of the subject. */
