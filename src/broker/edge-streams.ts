@@ -57,11 +57,16 @@ export class EdgeStreams {
     return answer;
   }
 
-  /** Makes a stream known that the directory has told of. */
+  /**
+   * Makes a stream known that another thread has told of. One that is told of after the next stream of its slot is no
+   * more: it is not made known, and whoever looks at it finds it gone.
+   */
   adopt(ref: StreamRef): EdgeStream {
     const before = this.#bySlot.get(ref.slot);
     if (before !== undefined) {
       if (before.generation === ref.generation) return before;
+      // Generations wrap, so that only differences mean something.
+      if (((ref.generation - before.generation) | 0) < 0) return new EdgeStream(ref);
       this.forget(before);
       this.#replaced(before);
     }

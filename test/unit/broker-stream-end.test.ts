@@ -199,6 +199,23 @@ test('I8 who comes too late to a deleted stream leaves the readers of the one th
   assert.equal(interest(stage, old.slot), 0, 'nobody reads here any more');
 });
 
+test('I3 what is told late of a deleted stream does not take the place of the one that has its slot', () => {
+  const stage = new BrokerStage({ streamsMax: 1 });
+  const { edge } = stage;
+  const late = stage.directory.resolve('old', true);
+  assert.ok(late !== null);
+  stage.directory.remove('old');
+  const reader = edge.subscribe(edge.stream('new'));
+  edge.turns();
+  // Another thread than the coordinator may be slower with it.
+  const old = edge.broker.streams.adopt(late);
+  assert.deepEqual([old.epoch, edge.broker.positions(old)], [late.epoch, null]);
+  edge.publish(reader.subscription.stream, 'news');
+  edge.turns();
+  assert.deepEqual(reader.sink.texts, ['news']);
+  assert.equal(edge.broker.streams.known('new'), reader.subscription.stream);
+});
+
 test('I3 a stream made again under its name is another one, whose readers are not those of the first', () => {
   const stage = new BrokerStage({ edges: 2 });
   const [edge, other] = stage.edges as [StageEdge, StageEdge];
