@@ -7,8 +7,8 @@ import { RequestError } from '../../errors.js';
 
 export class Query {
   readonly #values = new Map<string, string>();
-  readonly #repeated: readonly string[];
-  readonly #all = new Map<string, string[]>();
+  /** Of those that may be given more than once. */
+  readonly #all: ReadonlyMap<string, string[]>;
 
   /**
    * @param query what stands after the question mark; undefined when there is none.
@@ -16,14 +16,15 @@ export class Query {
    * @throws {RequestError} `invalid_query`
    */
   constructor(query: string | undefined, repeated: readonly string[] = []) {
-    this.#repeated = repeated;
+    this.#all = new Map(repeated.map((name) => [name, []]));
     if (query === undefined) return;
     for (const pair of query.split('&')) {
       if (pair === '') continue;
       const equals = pair.indexOf('=');
       const name = decode(equals < 0 ? pair : pair.slice(0, equals));
       const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
-      if (this.#repeated.includes(name)) this.#all.set(name, [...this.all(name), value]);
+      const all = this.#all.get(name);
+      if (all !== undefined) all.push(value);
       else if (this.#values.has(name)) throw new RequestError('invalid_query', `${name} is given twice`);
       else this.#values.set(name, value);
     }
