@@ -62,8 +62,19 @@ export function encodeEvent({ data, type }: NewEvent): WireEvent {
 export function textOf(data: Exclude<EventData, Uint8Array>): string {
   if (typeof data === 'string') return data;
   const json: unknown = JSON.stringify(data);
-  if (typeof json === 'string') return json;
-  throw new TypeError('the data of an event has to be text, bytes, or a value that JSON knows');
+  if (typeof json === 'string' && !isLost(data, json)) return json;
+  throw new TypeError('the data of an event has to be text, a Uint8Array, or a value that JSON knows');
+}
+
+/** What JSON makes something else of, without a word: bytes of another kind, a promise, a map, an error. */
+function isLost(data: Exclude<EventData, Uint8Array>, json: string): boolean {
+  if (typeof data !== 'object' || data === null) return false;
+  if (ArrayBuffer.isView(data)) return true;
+  // Of a plain object that is right, from whichever realm it comes; and a class may say itself what it is as JSON.
+  const prototype: unknown = Object.getPrototypeOf(data);
+  return (
+    json === '{}' && !('toJSON' in data) && prototype !== null && Object.getPrototypeOf(prototype) !== null
+  );
 }
 
 const TYPE_KEY = encoder.encode('type');

@@ -67,6 +67,28 @@ describe('publishing with the client', () => {
     await assert.rejects(client().publish('..', 'one'), { code: 'invalid_stream_name', status: 0 });
   });
 
+  it('throws for data that JSON would make an empty object of, and takes what is one', async () => {
+    const stream = freshStream('lost');
+    const lost = [
+      new ArrayBuffer(4),
+      new Float32Array([1]),
+      Promise.resolve(1),
+      new Map([[1, 2]]),
+      new Error('x'),
+    ];
+    for (const data of lost) {
+      await assert.rejects(client().publish(stream, data), TypeError);
+      await assert.rejects(client().publishBatch(stream, [{ data }]), TypeError);
+      await assert.rejects(client().publisher(stream).publish(data), TypeError);
+    }
+    for (const data of [{}, Object.create(null), [], new Date(0), { toJSON: () => ({}) }])
+      await client().publish(stream, data);
+    assert.deepEqual(
+      (await read(stream)).map(({ data }) => data),
+      ['{}', '{}', '[]', '"1970-01-01T00:00:00.000Z"', '{}'],
+    );
+  });
+
   it('a publisher keeps the order, in batches, and tells each event its cursor', async () => {
     const stream = freshStream('ordered');
     const publisher = client().publisher(stream, { batchEventsMax: 100 });
