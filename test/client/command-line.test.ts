@@ -92,6 +92,17 @@ describe('the command line beside a broker', () => {
     assert.match(left.stderr, new RegExp(`--cursor ${cursorOf(epoch, 5000)}\n$`));
   });
 
+  it('11 ends quietly when who reads what it prints has left', async () => {
+    const stream = freshStream('head');
+    await publishLines(broker.port, stream, ['one', 'two']);
+    const { child, ended } = start('subscribe', stream, '--cursor', 'earliest');
+    await once(child.stdout, 'data');
+    child.stdout.destroy();
+    await publishLines(broker.port, stream, ['three']);
+    const { code, stderr } = await ended;
+    assert.deepEqual([code, stderr], [0, '']);
+  });
+
   it('11 streams lists where each stands, as a table and as JSON', async () => {
     const stream = freshStream('listed');
     const { epoch } = await publishLines(broker.port, stream, ['one', 'two']);
