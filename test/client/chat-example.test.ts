@@ -95,6 +95,19 @@ describe('the chat of the examples', () => {
     assert.equal((await fetch(at(`/${id}/events?starting_after=999`))).status, 410);
   });
 
+  it('the next prompt of a chat has an answer of its own, and so have tabs that come to it', async () => {
+    const id = freshStream('next').replaceAll('.', '-');
+    const first = await ask(id);
+    step(WORDS.length);
+    assert.deepEqual(await wordsOf(first), WORDS);
+    const second = await ask(id);
+    step(2);
+    assert.deepEqual(await wordsOf(second, 2), WORDS.slice(0, 2));
+    const tab = await fetch(at(`/${id}/stream`));
+    step(WORDS.length - 2);
+    assert.deepEqual(await wordsOf(tab), WORDS);
+  });
+
   it('nothing that was never asked is under way, and what is no chat is refused', async () => {
     assert.equal((await fetch(at('/never/stream'))).status, 204);
     assert.equal((await fetch(at('/never/events'))).status, 404);

@@ -6,15 +6,16 @@
  *     curl -N -d '{"id": "chat-1", "prompt": "hello"}' http://127.0.0.1:3000/api/chat
  *     curl -N http://127.0.0.1:3000/api/chat/chat-1/stream
  *
- * The model is a fake one. Its answer is recorded in a stream of the broker as it comes, one stream an answer, and all
- * who read it read from there: who asked, other tabs, and who comes back after a reload. The browser's side is the
+ * The model is a fake one. Its answer is recorded in a stream of the broker as it comes, and all who read it read from
+ * there: who asked, other tabs, and who comes back after a reload. A chat has one stream, that of its newest answer; the
+ * messages of before are for a database to keep. The browser's side is the
  * AI SDK's `useChat` with `resume: true`, or anything that reads an event stream.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
-import { aiSdkResume, GaplessClient, recordSse, resumeAfter } from '../client.js';
+import { aiSdkResume, GaplessClient, GaplessError, recordSse, resumeAfter } from '../client.js';
 
 /** Parts of an answer as the AI SDK has them in its UI message stream. */
 type Part =
@@ -67,8 +68,9 @@ export function createChatServer({ client, model }: ChatServerOptions): Server {
     if (request.method === 'POST' && pathname === '/api/chat') {
       const asked = await readChat(request);
       if (asked === null) return void response.writeHead(400).end();
-      begin(asked.id, asked.prompt);
-      return pass(await resumeAfter(client, await recorded(asked.id), 0, { signal }), response);
+      const name = await renewed(asked.id);
+      begin(name, asked.prompt);
+      return pass(await resumeAfter(client, name, 0, { signal }), response);
     }
     if (!CHAT.test(id)) return void response.writeHead(404).end();
     if (what === 'stream') return pass(await aiSdkResume(client, nameOf(id), { signal }), response);
@@ -77,14 +79,18 @@ export function createChatServer({ client, model }: ChatServerOptions): Server {
   }
 
   /** The model works for the stream, and not for who asked: nobody has to stay. */
-  function begin(id: string, prompt: string): void {
-    recordSse(client, nameOf(id), sseOf(partsOf(model(prompt)))).catch(console.error);
+  function begin(name: string, prompt: string): void {
+    recordSse(client, name, sseOf(partsOf(model(prompt)))).catch(console.error);
   }
 
-  /** Resolves with the name of the answer's stream, once there is one. */
-  async function recorded(id: string): Promise<string> {
-    await client.createStream(nameOf(id));
-    return nameOf(id);
+  /** Makes the stream of a chat anew, for its next answer. Who still reads the one before is cut off. */
+  async function renewed(id: string): Promise<string> {
+    const name = nameOf(id);
+    await client.deleteStream(name).catch((error: unknown) => {
+      if (!(error instanceof GaplessError) || error.code !== 'stream_not_found') throw error;
+    });
+    await client.createStream(name);
+    return name;
   }
 }
 
