@@ -38,13 +38,19 @@ export interface PublishOptions {
   readonly retryMs?: number | undefined;
 }
 
+/** What became of a publish. */
+export interface Fate {
+  /** An attempt had no answer of the broker: the events may be there. */
+  isUnknown: boolean;
+}
+
 const ATTEMPTS_MAX = 10;
 const RETRY_MS = 250;
 
 /**
  * Sends a body until it is answered.
  *
- * @param identity the headers that make it count once.
+ * @param fate is told what the answer alone does not say.
  * @throws {GaplessError} the refusal; or the last one that may have passed, after `attemptsMax`.
  */
 export async function send(
@@ -52,6 +58,7 @@ export async function send(
   name: string,
   { body, type, headers }: { body: Body; type: string; headers: Readonly<Record<string, string>> },
   { ifHead, signal, attemptsMax = ATTEMPTS_MAX, retryMs = RETRY_MS }: PublishOptions,
+  fate: Fate = { isUnknown: false },
 ): Promise<Published> {
   const path = streamPath(name);
   const condition: Record<string, string> = ifHead === undefined ? {} : { 'Gapless-If-Head': ifHead };
@@ -69,11 +76,18 @@ export async function send(
       const { epoch, first, last } = (await readAnswer(response)) as Omit<Published, 'cursor'>;
       return { epoch, first, last, cursor: `${epoch}.${last}` };
     } catch (error) {
+      fate.isUnknown ||= !(error instanceof GaplessError) || mayBeThere(error);
       signal?.throwIfAborted();
       if (!(error instanceof GaplessError) || !isRetryable(error) || failures + 1 >= attemptsMax) throw error;
     }
     await sleep(delayMs(failures, retryMs, askedMs, Math.random()), signal);
   }
+}
+
+/** Whether the events may be there although this was the answer: there was none, or it is not the broker's. */
+function mayBeThere({ code, status }: GaplessError): boolean {
+  if (code === 'unexpected_answer') return status === 408 || status >= 500;
+  return code === 'unreachable' || code === 'commit_unknown';
 }
 
 /** An answer that broke off is as none: the events may have been appended. */

@@ -9,7 +9,6 @@ import { GaplessError } from './client-error.js';
 import type { Connection } from './connection.js';
 import { type EventData, type Published, type PublishOptions, send } from './publish.js';
 import { randomId } from './random-id.js';
-import { isRetryable } from './retryable.js';
 
 export interface PublisherOptions extends Omit<PublishOptions, 'ifHead'> {
   /** How long the first event of a batch waits for more, milliseconds. While a request is under way they gather anyway. */
@@ -165,14 +164,15 @@ export class Publisher {
       'Producer-Epoch': '0',
       'Producer-Seq': String(this.#seq),
     };
+    const fate = { isUnknown: false };
     try {
       const request = { type: BATCH_TYPE, body: body.encode(), headers };
-      resolve(await send(this.#connection, this.#name, request, this.#options));
+      resolve(await send(this.#connection, this.#name, request, this.#options, fate));
       this.#seq++;
     } catch (error) {
-      // A refusal has changed nothing, and the next batch takes its place. Where there was none, whether the batch is
-      // there is not known, and what followed could stand before it.
-      if (!(error instanceof GaplessError) || isRetryable(error)) this.#failure = lostTrack(error);
+      // A refusal has changed nothing, and the next batch takes its place. Where an attempt had no answer, whether the
+      // batch is there is not known: what followed could stand before it, or be taken for it.
+      if (fate.isUnknown) this.#failure = lostTrack(error);
       reject(error);
     }
   }

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { describe, it } from 'node:test';
 import { GaplessClient, GaplessError } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
 import { cursorOf, range, seqOf } from '../support/cursor.js';
 import { freshStream, type Page, readPage } from '../support/gapless-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { answers, ScriptedServer } from './scripted-server.js';
+import { answers, type Script, ScriptedServer } from './scripted-server.js';
 
 const FAST = { retryMs: 1, attemptsMax: 1000 };
 
@@ -148,6 +150,39 @@ describe('publishing with the client', () => {
       ),
       [1, 'event_too_large', 2, 3],
     );
+  });
+
+  it('a publisher does not go on where a refusal came after an attempt without an answer (I1)', async () => {
+    const stream = freshStream('doubtful');
+    const passOn = async (request: IncomingMessage): Promise<Response> => {
+      const headers = Object.entries(request.headersDistinct).filter(([name]) =>
+        /^(producer|content-type)/.test(name),
+      );
+      return fetch(`http://127.0.0.1:${broker.port}${request.url}`, {
+        method: 'POST',
+        headers: headers.map(([name, [value = ''] = []]): [string, string] => [name, value]),
+        body: await new Response(Readable.toWeb(request) as ReadableStream).arrayBuffer(),
+      });
+    };
+    const takesAndDies: Script = (request, response) =>
+      void passOn(request).then(() => response.socket?.destroy());
+    const server = await ScriptedServer.start(
+      takesAndDies,
+      answers(403, { code: 'forbidden', title: 'x' }),
+      (request, response) =>
+        void passOn(request).then(async (answer) =>
+          response.writeHead(answer.status).end(await answer.text()),
+        ),
+    );
+    const publisher = new GaplessClient({ url: server.url }).publisher(stream, FAST);
+    await assert.rejects(publisher.publish('one'), { code: 'forbidden' });
+    // The broker has it, and would take what comes next for it: answered as appended, and lost.
+    await assert.rejects(publisher.publish('two'), { code: 'outcome_unknown' });
+    assert.deepEqual(
+      (await read(stream)).map(({ data }) => data),
+      ['one'],
+    );
+    await server.stop();
   });
 
   it('a connection that is closed as soon as it is accepted, or never answered, is none (I1)', async () => {
