@@ -59,31 +59,45 @@ export class EventIds {
     { session, principal }: Pick<StreamIdentity, 'session' | 'principal'>,
   ): EventPosition | null {
     if (text.length > TEXT_LENGTH_MAX) return null;
-    const [, named, mac, seq] = FORM.exec(text) ?? [];
-    if (named === undefined || mac === undefined || seq === undefined) return null;
+    const [, named, mac] = FORM.exec(text) ?? [];
+    if (named === undefined || mac === undefined) return null;
     if (!timingSafeEqual(Buffer.from(mac, 'base64url'), this.#mac(session, principal, named))) return null;
-    // Authentic, so it has the form that it was given.
-    const [key, epoch, ...calls] = JSON.parse(Buffer.from(named, 'base64url').toString()) as string[];
-    const at = seq === SETTLED ? null : Number(seq);
-    return { key: key as string, epoch: epoch as string, calls, seq: at };
+    return EventIds.claimed(text);
   }
 
-  /** The key in an id, which may have been made up: it says where to look, and `read` whether it is right. */
-  static keyOf(text: string): string | null {
+  /** What an id says, which may have been made up: it says where to look, and `read` whether it is right. */
+  static claimed(text: string): EventPosition | null {
     if (text.length > TEXT_LENGTH_MAX) return null;
-    const [, named] = FORM.exec(text) ?? [];
+    const [, named, , seq] = FORM.exec(text) ?? [];
     if (named === undefined) return null;
-    try {
-      const [key] = JSON.parse(Buffer.from(named, 'base64url').toString()) as unknown[];
-      return typeof key === 'string' ? key : null;
-    } catch {
-      return null;
-    }
+    const [key, epoch, ...calls] = readStrings(Buffer.from(named, 'base64url').toString());
+    if (key === undefined || epoch === undefined || !calls.every(isCallId)) return null;
+    return { key, epoch, calls, seq: seq === SETTLED ? null : Number(seq) };
   }
 
   #mac(session: string, principal: string, named: string): Buffer {
     const hmac = createHmac('sha256', this.#secret).update(JSON.stringify([session, principal, named]));
     return hmac.digest().subarray(0, MAC_BYTES);
+  }
+}
+
+/** None: it is no list of strings. */
+function readStrings(json: string): string[] {
+  try {
+    const list: unknown = JSON.parse(json);
+    return Array.isArray(list) && list.every((item) => typeof item === 'string') ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+/** As `JSON.stringify` writes one: it is put into answers as it stands. */
+function isCallId(text: string): boolean {
+  try {
+    const id: unknown = JSON.parse(text);
+    return (typeof id === 'string' || typeof id === 'number') && JSON.stringify(id) === text;
+  } catch {
+    return false;
   }
 }
 

@@ -3,6 +3,7 @@ import { after, describe, it } from 'node:test';
 import { BrokerProcess, describeOnEdges, useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
+import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { encodeRequest, HttpConnection, type HttpResponse, request } from '../support/http.js';
 import { messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
 import { McpUpstream, type UpstreamExchange } from '../support/mcp-upstream.js';
@@ -103,7 +104,10 @@ describeOnEdges('12.12 durable responses', ['--mcp-response-grace-ms', '1m', ...
 
   it('12.12 ids are of one server behind, and none else', async () => {
     const [call, there] = await begun(caller().call(1));
-    assert.equal((await caller().get(lastIdOf(call), '/other')).status, 400);
+    there.progress(2);
+    const elsewhere = await caller().get(lastIdOf(call), '/other');
+    assert.match(elsewhere.text, /-32017/);
+    assert.doesNotMatch(elsewhere.text, /progress/);
     assert.equal((await caller().get(`${lastIdOf(call)}x.y`)).status, 400);
     there.finish();
     await call.untilEnded();
@@ -184,7 +188,83 @@ describe('12.12 durable responses, one at a time', () => {
   });
 });
 
+const ENDS: Readonly<Record<string, (broker: BrokerProcess) => Promise<unknown>>> = {
+  SIGTERM: (broker) => broker.stop(),
+  SIGKILL: (broker) => broker.kill(),
+};
+
+describe('12.12 durable responses, and a front that starts again', () => {
+  for (const [signal, end] of Object.entries(ENDS)) {
+    it(`12.12 ${signal}: with a log an answer is read on after its ids, and who was not answered is told so`, async (context) => {
+      const directory = makeDirectory();
+      context.after(() => removeDirectory(directory));
+      const grace = ['--mcp-response-grace-ms', '1m', '--drain-ms', '0', ...DURABLE];
+      const before = await BrokerProcess.start('--data-dir', directory, ...grace);
+      const caller = new Caller(before.port);
+      const key = { 'Idempotency-Key': 'one call' };
+      const [answered, there] = await begun(caller.call('answered', key));
+      const [open] = await begun(caller.call('open'));
+      open.cut();
+      there.progress(2).finish({ ok: true });
+      assert.equal(await answered.untilEnded(), 'end');
+      await end(before);
+      const after = await before.startAgain();
+      context.after(() => after.stop());
+
+      for (const { id } of answered.events.filter(({ data }) => data.includes('"progress":1'))) {
+        const rest = await caller.read(id);
+        assert.equal(await rest.untilEnded(), 'end');
+        assert.deepEqual(progressOf(rest), [2]);
+        assert.deepEqual(messagesOf(rest).at(-1)?.result, { ok: true });
+      }
+      assert.equal((await caller.get(lastIdOf(answered))).status, 405);
+      const told = await caller.read(lastIdOf(open));
+      assert.equal(await told.untilEnded(), 'end');
+      const { id, error } = messagesOf(told).at(-1) ?? {};
+      assert.equal(id, 'open');
+      assert.ok([-32016, -32017].includes(error?.code ?? 0), error?.message);
+      // Of keys nothing is known any more.
+      const repeat = caller.call('answered', key);
+      (await upstream.nextCall()).stream().finish({ again: true });
+      await (await repeat).untilEnded();
+      assert.deepEqual(messagesOf(await repeat).at(-1)?.result, { again: true });
+      assert.deepEqual(after.errors, []);
+    });
+  }
+
+  it('12.12 without a log whoever comes back is told, by ids that nobody can read any more as well', async (context) => {
+    const before = await BrokerProcess.start('--mcp-response-grace-ms', '1m', ...DURABLE);
+    const caller = new Caller(before.port);
+    const [call] = await begun(caller.call('mine'));
+    await before.kill();
+    const after = await before.startAgain();
+    context.after(() => after.stop());
+    const told = await caller.read(lastIdOf(call));
+    assert.equal(await told.untilEnded(), 'end');
+    assert.deepEqual([messagesOf(told)[0]?.id, messagesOf(told)[0]?.error?.code], ['mine', -32017]);
+    assert.equal((await caller.get(lastIdOf(told))).status, 405);
+    const madeUp = Buffer.from(JSON.stringify(['k', 'e', '1,"x":2'])).toString('base64url');
+    assert.equal((await caller.get(`${madeUp}.${'A'.repeat(22)}.1`)).status, 400);
+  });
+});
+
 describe('12.12 for clients of the SDK', () => {
+  it('12.12 a call of version 2 ends with an error when the front was killed and starts again', async (context) => {
+    const server = await startStatelessServer(context);
+    const flags = ['--mcp-response-grace-ms', '1m', '--retry-ms', '2000'];
+    const before = await BrokerProcess.start('--mcp', `/mcp=${server.url}`, ...flags);
+    const client = await connectStatelessClient(context, `http://127.0.0.1:${before.port}/mcp`);
+    const progress: unknown[] = [];
+    const held = { name: 'count', arguments: { label: 'held', steps: 6, holdAfter: 2 } };
+    const called = client.callTool(held, { onprogress: (step) => progress.push(step) });
+    called.catch(() => undefined);
+    await eventually('the call to be held', () => progress.length === 2);
+    await before.kill();
+    const after = await before.startAgain();
+    context.after(() => after.stop());
+    await assert.rejects(called, { code: -32017 });
+  });
+
   it('12.12 a call of version 2 is whole however often its connection breaks', async (context) => {
     const server = await startStatelessServer(context);
     const { broker } = await startFront(context, { '/mcp': server.url }, '--mcp-response-grace-ms', '1m');

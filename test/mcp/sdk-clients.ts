@@ -26,7 +26,8 @@ export interface SdkClient {
   close(): Promise<void>;
 }
 
-const RECONNECTION = {
+/** Often enough for a front that starts again. */
+export const RECONNECTION = {
   initialReconnectionDelay: 10,
   maxReconnectionDelay: 100,
   reconnectionDelayGrowFactor: 1.5,

@@ -8,6 +8,7 @@ import { createMcpHandler, McpServer, type ServerEventBus } from '@modelcontextp
 import { z } from 'zod';
 import { count } from './counting-tool.js';
 import { Gates } from './gates.js';
+import { RECONNECTION } from './sdk-clients.js';
 
 /**
  * A server of the SDK, version 2, of requests that stand for themselves (MCP 2026-07-28), with the counting tool.
@@ -48,7 +49,8 @@ export async function connectStatelessClient(context: TestContext, url: string):
     { name: 'client of a stateless server', version: '1.0.0' },
     { versionNegotiation: { mode: { pin: '2026-07-28' } } },
   );
-  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  const options = { reconnectionOptions: RECONNECTION };
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), options));
   context.after(() => client.close());
   return client;
 }

@@ -3,8 +3,8 @@
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { EventPosition, StreamIdentity } from '../event-id.js';
 import type { RpcError } from '../json-rpc.js';
+import { findAnswered } from '../stream/answered-streams.js';
 import { type CallsBefore, MessageStream } from '../stream/message-stream.js';
-import { findAnswered } from './answered-streams.js';
 import type { SessionOptions } from './session-options.js';
 
 export interface SessionStreamsOptions

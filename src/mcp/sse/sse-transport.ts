@@ -96,7 +96,7 @@ export class SseTransport {
 
   async #resume(request: ClientRequest): Promise<Verdict> {
     const { sessions, readers, ids, streams } = this.#options;
-    const id = sessionOfKey(EventIds.keyOf(request.lastEventId) ?? '');
+    const id = sessionOfKey(EventIds.claimed(request.lastEventId)?.key ?? '');
     if (id === null) return refusal(400, BAD_REQUEST, 'Mcp-Session-Id is missing');
     const session = sessions.find({ ...request, session: id }, 'sse');
     if (!(session instanceof Session)) return session;

@@ -5,14 +5,18 @@
  */
 
 import { createHash } from 'node:crypto';
+import type { StreamRef } from '../../broker/edge-stream.js';
+import { formatCursor } from '../../core/cursor.js';
 import { NOTHING_MORE, refusal, TAKEN_OVER } from '../answers.js';
-import type { EventIds } from '../event-id.js';
+import { EventIds, type EventPosition } from '../event-id.js';
 import { FrontCount, type FrontCounts } from '../front-counts.js';
-import { BAD_REQUEST } from '../json-rpc.js';
+import { BAD_REQUEST, LIMIT_REACHED } from '../json-rpc.js';
 import type { ClientRequest, Verdict, WholeAnswer } from '../messages.js';
 import type { Readers } from '../readers.js';
+import { findAnswered } from '../stream/answered-streams.js';
+import type { Backlog } from '../stream/backlog.js';
 import type { McpStreams } from '../stream/mcp-streams.js';
-import type { MessageStream } from '../stream/message-stream.js';
+import { MessageStream } from '../stream/message-stream.js';
 import { follow, lostStream } from '../stream/stream-verdicts.js';
 import type { StatelessCall } from './stateless-call.js';
 
@@ -22,6 +26,7 @@ export const DURABLE_READER = { id: '', primes: true, capabilities: [] };
 
 export interface DurableCallsOptions {
   readonly streams: McpStreams;
+  readonly backlog: Backlog;
   readonly readers: Readers;
   readonly ids: EventIds;
   readonly counts: FrontCounts;
@@ -34,7 +39,8 @@ export interface DurableCallsOptions {
 
 /** A call, from its request until it is forgotten. */
 export interface DurableCall {
-  readonly call: StatelessCall;
+  /** Null: another process has made it. */
+  readonly call: StatelessCall | null;
   /** What its ids are bound to: no session has such a name. */
   readonly scope: { readonly session: string; readonly principal: string };
   /** Name and digest of a request that may be repeated; null: it may not. */
@@ -48,6 +54,11 @@ export interface DurableCall {
   usedAtMs: number;
 }
 
+interface Reading {
+  readonly afterSeq: number;
+  readonly request: ClientRequest;
+}
+
 export class DurableCalls {
   readonly #options: DurableCallsOptions;
   /** Oldest first. */
@@ -56,7 +67,6 @@ export class DurableCalls {
   readonly #byName = new Map<string, DurableCall>();
   /** By the connections that wait for an answer to begin; bounded by the edges'. */
   readonly #awaited = new Map<number, DurableCall>();
-  #lastKey = 0;
 
   constructor(options: DurableCallsOptions) {
     this.#options = options;
@@ -81,11 +91,7 @@ export class DurableCalls {
 
   /** @returns null: there are as many as may be, and none that could go. */
   add(call: StatelessCall, request: ClientRequest, body: Uint8Array): DurableCall | null {
-    const { durableCallsMax, counts, now } = this.#options;
-    if (this.#calls.size >= durableCallsMax && !this.#forgetOldest()) {
-      counts.add(FrontCount.refusedCalls, 1);
-      return null;
-    }
+    if (!this.#hasRoom()) return null;
     const key = request.forwarded['idempotency-key'];
     const repeatable = key === undefined ? null : { name: nameOf(request, key), digest: digestOf(body) };
     const added: DurableCall = {
@@ -96,7 +102,7 @@ export class DurableCalls {
       outcome: null,
       hasBegun: false,
       stream: null,
-      usedAtMs: now(),
+      usedAtMs: this.#options.now(),
     };
     this.#calls.add(added);
     this.#await(added, request.reader);
@@ -104,9 +110,12 @@ export class DurableCalls {
     return added;
   }
 
-  /** Name of the stream that it is answered with, and what the ids of that begin with. */
-  identify(durable: DurableCall, epoch: string, calls: readonly string[]): { key: string; prefix: string } {
-    const key = `d${++this.#lastKey}`;
+  /** Key of the stream that it is answered with, and what the ids of that begin with. */
+  identify(
+    durable: DurableCall,
+    { name: key, epoch }: StreamRef,
+    calls: readonly string[],
+  ): { key: string; prefix: string } {
     this.#byKey.set(key, durable);
     return { key, prefix: this.#options.ids.prefix({ ...durable.scope, key, epoch, calls }) };
   }
@@ -132,15 +141,41 @@ export class DurableCalls {
     const { ids } = this.#options;
     const scope = scopeOf(request);
     const position = ids.read(request.lastEventId, scope);
-    if (position === null) return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given for this server');
+    if (position === null) return settleClaimed(request.lastEventId);
     const { seq, key, epoch } = position;
     if (seq === null) return NOTHING_MORE;
-    const durable = this.#byKey.get(key);
-    const stream = durable?.stream ?? null;
-    if (durable === undefined || stream === null || stream.stream.epoch !== epoch) {
-      return lostStream(ids, { ...position, ...scope, seq }, DURABLE_READER);
-    }
-    return this.#read(durable, stream, { afterSeq: seq, request });
+    const lost = lostStream(ids, { ...position, ...scope, seq }, DURABLE_READER);
+    const known = this.#byKey.get(key);
+    if (known === undefined) return this.#resumeAnswered(position, lost, { afterSeq: seq, request });
+    const { stream } = known;
+    return stream?.stream.epoch === epoch ? this.#read(known, stream, { afterSeq: seq, request }) : lost;
+  }
+
+  /** What another process was answered may be in the log. */
+  async #resumeAnswered(position: EventPosition, lost: Verdict, reading: Reading): Promise<Verdict> {
+    const { streams, ids, now } = this.#options;
+    const found = await findAnswered(streams, position);
+    const known = this.#byKey.get(position.key);
+    if (known?.stream != null) return this.#read(known, known.stream, reading);
+    if (found === null) return lost;
+    if (!this.#hasRoom()) return refusal(503, LIMIT_REACHED, 'too many calls');
+    const scope = scopeOf(reading.request);
+    const stream = new MessageStream({
+      ...this.#options,
+      stream: found.ref,
+      key: position.key,
+      prefix: ids.prefix({ ...scope, ...position }),
+      calls: position.calls,
+      answered: () => undefined,
+      failed: () => undefined,
+      lost: () => undefined,
+    });
+    stream.suspend();
+    const made = { call: null, scope, repeatable: null, awaiting: 0, outcome: null, hasBegun: true };
+    const durable: DurableCall = { ...made, stream, usedAtMs: now() };
+    this.#calls.add(durable);
+    this.#byKey.set(position.key, durable);
+    return this.#read(durable, stream, reading);
   }
 
   /** Lets go of what nobody has come back to, and keeps the rest. Call it every few hundred milliseconds. */
@@ -162,14 +197,15 @@ export class DurableCalls {
     if (repeatable !== null && this.#byName.get(repeatable.name) === durable) {
       this.#byName.delete(repeatable.name);
     }
-    call.abort();
+    call?.abort();
     if (stream === null) return;
     this.#byKey.delete(stream.key);
     this.#options.streams.remove(stream.stream);
   }
 
+  /** The process goes down: what is answered is for the next one, where there is a log. */
   close(): void {
-    for (const durable of this.#calls) this.forget(durable);
+    for (const { call } of this.#calls) call?.abort();
   }
 
   #await(durable: DurableCall, reader: number): void {
@@ -187,14 +223,17 @@ export class DurableCalls {
     return durable;
   }
 
-  async #read(
-    durable: DurableCall,
-    stream: MessageStream,
-    { afterSeq, request }: { afterSeq: number; request: ClientRequest },
-  ): Promise<Verdict> {
+  async #read(durable: DurableCall, stream: MessageStream, { afterSeq, request }: Reading): Promise<Verdict> {
     durable.usedAtMs = this.#options.now();
     const isNewest = await this.#options.readers.takeOver(stream, request);
     return isNewest ? follow(DURABLE_READER, stream, afterSeq) : TAKEN_OVER;
+  }
+
+  #hasRoom(): boolean {
+    const { durableCallsMax, counts } = this.#options;
+    if (this.#calls.size < durableCallsMax || this.#forgetOldest()) return true;
+    counts.add(FrontCount.refusedCalls, 1);
+    return false;
   }
 
   /** The oldest that is answered and has no reader. @returns whether there was one. */
@@ -208,6 +247,19 @@ export class DurableCalls {
     }
     return false;
   }
+}
+
+/**
+ * An id of a process before, it may be, whose secret is gone with it: to be refused does not end a call for its client. It
+ * is told nothing but what it says itself, and what it is given is not signed.
+ */
+function settleClaimed(lastEventId: string): Verdict {
+  const claimed = EventIds.claimed(lastEventId);
+  if (claimed === null) return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given for this server');
+  const { calls, epoch, seq } = claimed;
+  if (seq === null) return NOTHING_MORE;
+  const prefix = lastEventId.split('.', 2).join('.');
+  return { verdict: 'lost', session: '', prefix, calls, primes: true, cursor: formatCursor(epoch, seq) };
 }
 
 function scopeOf({ mount, principal }: ClientRequest): DurableCall['scope'] {

@@ -135,7 +135,7 @@ export class StatelessCalls {
     }
     const { streams, backlog, durable: calls } = this.#options;
     const stream = await streams.create();
-    const named = durable === null ? null : calls?.identify(durable, stream.epoch, [id]);
+    const named = durable === null ? null : calls?.identify(durable, stream, [id]);
     return new MessageStream({
       streams,
       stream,

@@ -2,9 +2,9 @@
 
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { EventPosition } from '../event-id.js';
-import type { McpStreams } from '../stream/mcp-streams.js';
-import type { MessageStream } from '../stream/message-stream.js';
-import { isNote } from '../stream/stream-notes.js';
+import type { McpStreams } from './mcp-streams.js';
+import type { MessageStream } from './message-stream.js';
+import { isNote } from './stream-notes.js';
 
 export interface AnsweredStream {
   readonly ref: StreamRef;
