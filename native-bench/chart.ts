@@ -15,9 +15,13 @@ type Row = { readonly heading: string } | { readonly label: string; readonly rat
  * several, or else of all scenarios.
  */
 export function drawChart(result: Result): string {
-  const rates = result.scenarios.filter(({ unit, spread }) => unit.endsWith('/s') && spread.median > 0);
+  const rates = result.scenarios.filter(
+    (each) => each.unit.endsWith('/s') && (each.fault !== null || medianOf(each) > 0),
+  );
   const rows = rates.some(({ beside }) => beside !== null) ? rowsByLoad(rates) : rates.map(rowOf);
-  const shown = rows.flatMap((row) => ('rate' in row ? [row.rate.spread.median] : []));
+  const shown = rows.flatMap((row) =>
+    'rate' in row && row.rate.spread !== null ? [medianOf(row.rate)] : [],
+  );
   const powers = shown.map(Math.log10);
   const low = Math.floor(Math.min(...powers, 3));
   const high = Math.ceil(Math.max(...powers, low + 1));
@@ -51,7 +55,7 @@ function rowsByLoad(rates: readonly ScenarioResult[]): Row[] {
   const loads = [...new Set(rates.flatMap(({ beside }) => beside?.load ?? []))];
   return loads.flatMap((load) => {
     const ofLoad = rates.filter(({ beside }) => beside?.load === load);
-    const fastestFirst = ofLoad.sort((a, b) => b.spread.median - a.spread.median);
+    const fastestFirst = ofLoad.sort((a, b) => medianOf(b) - medianOf(a));
     return [{ heading: load }, ...fastestFirst.map((rate) => ({ label: rate.beside?.server ?? '', rate }))];
   });
 }
@@ -59,14 +63,21 @@ function rowsByLoad(rates: readonly ScenarioResult[]): Row[] {
 function draw(row: Row, y: number, scale: (value: number) => number): string {
   const middle = y + ROW / 2 + 4;
   if ('heading' in row) return text(12, middle + 3, row.heading, 'font-weight="bold"');
-  const { name, unit, spread } = row.rate;
+  const { name, unit, spread, fault } = row.rate;
+  const label = text(LABELS - 8, middle, row.label, 'text-anchor="end"');
+  if (spread === null) return [label, text(LABELS + 6, middle, fault ?? '', 'fill="#a33"')].join('\n');
   const length = scale(spread.median);
-  const value = `${Math.round(spread.median).toLocaleString('en')} ${unit}`;
+  const value = `${Math.round(spread.median).toLocaleString('en')} ${unit}${fault === null ? '' : `; ${fault}`}`;
   return [
-    text(LABELS - 8, middle, row.label, 'text-anchor="end"'),
+    label,
     `<rect x="${LABELS}" y="${y + 3}" width="${length.toFixed(1)}" height="${ROW - 6}" fill="${colorOf(row.rate, name)}"/>`,
     text(LABELS + length + 6, middle, value, 'fill="#333"'),
   ].join('\n');
+}
+
+/** Zero where there is no number. */
+function medianOf({ spread }: ScenarioResult): number {
+  return spread?.median ?? 0;
 }
 
 /** The baseline and what others do stand back. */

@@ -91,8 +91,8 @@ async function measure(command: Command, scenarios: readonly Scenario[]): Promis
   const bench: Bench = { settings, cores, brokers, peers, logs };
   const progress = new Progress(countMeasurements(settings.runs, scenarios), process.stderr);
   try {
-    const measured = await measureInRounds(bench, scenarios, (scenario, { value }, round) =>
-      progress.measured(scenario, value, round),
+    const measured = await measureInRounds(bench, scenarios, (scenario, outcome, round) =>
+      progress.measured(scenario, outcome, round),
     );
     return resultOf({ environment, settings, pinned: cores !== null, micro, measured });
   } catch (cause) {

@@ -1,4 +1,5 @@
-import type { Scenario } from './scenarios/scenario.js';
+import { NoNumber } from './peers/attempts.js';
+import type { Sample, Scenario } from './scenarios/scenario.js';
 
 const BAR_CELLS = 24;
 const NAME_WIDTH = 18;
@@ -14,11 +15,14 @@ export class Progress {
     this.#out = out;
   }
 
-  measured({ name, unit }: Scenario, value: number, round: number): void {
+  measured({ name, unit }: Scenario, outcome: Sample | NoNumber, round: number): void {
     this.#done++;
-    const text = Math.round(value).toLocaleString('en');
+    const text =
+      outcome instanceof NoNumber
+        ? outcome.message
+        : `${Math.round(outcome.value).toLocaleString('en')} ${unit}`;
     this.#clear();
-    this.#out.write(`round ${round}  ${name.padEnd(NAME_WIDTH)}  ${text} ${unit}\n`);
+    this.#out.write(`round ${round}  ${name.padEnd(NAME_WIDTH)}  ${text}\n`);
     if (this.#out.isTTY) this.#out.write(this.#bar());
   }
 

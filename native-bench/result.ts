@@ -26,7 +26,10 @@ export interface ScenarioResult {
   readonly doc: string;
   readonly unit: string;
   readonly beside: { readonly server: string; readonly load: string } | null;
-  readonly spread: Spread;
+  /** Null if there is not one sample. */
+  readonly spread: Spread | null;
+  /** Why another server has no number, in some rounds or in all: `lost events in 5 of 5 tries`. */
+  readonly fault: string | null;
   /** Multiples of what `of` measures, and of that per second of processor time; null: not held to it, or no rate. */
   readonly ratio: Spread | null;
   readonly ratioPerCpu: Spread | null;
@@ -59,12 +62,11 @@ export function resultOf(options: {
   };
 }
 
-function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boolean): ScenarioResult {
+function scenarioResultOf(measured: Measured, judged: boolean): ScenarioResult {
+  const { scenario, samples, ratios, fault } = measured;
   const { name, doc, unit, target, beside = null } = scenario;
-  const spread = spreadOf(samples.map((sample) => sample.value));
-  const ratio = ratios.length > 0 ? spreadOf(ratios.map(({ value }) => value)) : null;
-  const perCpu = ratios.flatMap((each) => each.perCpu ?? []);
-  const ratioPerCpu = perCpu.length > 0 ? spreadOf(perCpu) : null;
+  const spread = spreadOfAny(samples.map((sample) => sample.value));
+  const ratio = spreadOfAny(ratios.map(({ value }) => value));
   // What is idle has no processor time worth a column.
   const isRate = unit.endsWith('/s');
   const serverCpu = isRate ? medianOf(samples, 'serverCpu') : null;
@@ -74,8 +76,9 @@ function scenarioResultOf({ scenario, samples, ratios }: Measured, judged: boole
     unit,
     beside,
     spread,
+    fault,
     ratio,
-    ratioPerCpu,
+    ratioPerCpu: spreadOfAny(ratios.flatMap((each) => each.perCpu ?? [])),
     of: target === null || target.kind === 'amount' ? null : target.of.name,
     target: targetOf(target),
     verdict: judged ? verdictOf(target, spread, ratio) : '-',
@@ -94,15 +97,20 @@ function targetOf(target: Target | null): ResultTarget | null {
   return { kind, bound: kind === 'amount' ? target.atMost : target.times };
 }
 
-function verdictOf(target: Target | null, spread: Spread, ratio: Spread | null): Verdict {
-  if (target === null) return '-';
+function verdictOf(target: Target | null, spread: Spread | null, ratio: Spread | null): Verdict {
+  if (target === null || spread === null) return '-';
   if (target.kind === 'amount') return spread.median <= target.atMost ? 'pass' : 'miss';
-  if (ratio === null) return 'miss';
+  // What it is held to has no number.
+  if (ratio === null) return '-';
   const isMet = target.kind === 'atLeast' ? ratio.median >= target.times : ratio.median <= target.times;
   return isMet ? 'pass' : 'miss';
 }
 
 function medianOf(samples: readonly Sample[], field: string): number | null {
   const values = samples.map((sample) => sample.report[field]).filter((value) => typeof value === 'number');
-  return values.length > 0 ? spreadOf(values).median : null;
+  return spreadOfAny(values)?.median ?? null;
+}
+
+function spreadOfAny(values: readonly number[]): Spread | null {
+  return values.length > 0 ? spreadOf(values) : null;
 }

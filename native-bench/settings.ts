@@ -19,6 +19,8 @@ export interface Settings {
   readonly manySubscribers: number;
   /** With a subscriber each, beside a peer. */
   readonly peerStreams: number;
+  /** What a peer that failed gets before it is tried again. */
+  readonly peerRestMs: number;
   readonly durablePublishers: number;
   readonly batchEvents: number;
   /** Those who replay a log side by side, and how far they are behind. */
@@ -74,6 +76,7 @@ const FULL: Settings = {
   manyStreams: 10_000,
   manySubscribers: 10_000,
   peerStreams: 5000,
+  peerRestMs: 2000,
   durablePublishers: 64,
   batchEvents: 100,
   replaySubscribers: 200,
@@ -105,6 +108,7 @@ const SMOKE: Settings = {
   manyStreams: 100,
   manySubscribers: 100,
   peerStreams: 50,
+  peerRestMs: 10,
   durablePublishers: 8,
   replaySubscribers: 20,
   replayEvents: 3000,

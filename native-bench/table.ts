@@ -8,9 +8,9 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   { heading: 'scenario', align: 'left', cell: (r) => r.name },
-  { heading: 'median', align: 'right', cell: (r) => whole(r.spread.median) },
-  { heading: 'min', align: 'right', cell: (r) => whole(r.spread.min) },
-  { heading: 'max', align: 'right', cell: (r) => whole(r.spread.max) },
+  { heading: 'median', align: 'right', cell: (r) => amount(r.spread?.median) },
+  { heading: 'min', align: 'right', cell: (r) => amount(r.spread?.min) },
+  { heading: 'max', align: 'right', cell: (r) => amount(r.spread?.max) },
   { heading: '', align: 'left', cell: (r) => r.unit },
   { heading: 'times', align: 'right', cell: (r) => r.ratio?.median.toFixed(2) ?? '' },
   { heading: 'of', align: 'left', cell: (r) => r.of ?? '' },
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column[] = [
   { heading: 'load', align: 'right', cell: (r) => percent(r.loadCpu) },
   { heading: 'publish p50', align: 'right', cell: (r) => microseconds(r.publishLatencyP50Us) },
   { heading: 'p99', align: 'right', cell: (r) => microseconds(r.publishLatencyP99Us) },
-  { heading: '', align: 'left', cell: (r) => (r.clientBound ? 'client-bound or disturbed' : '') },
+  { heading: '', align: 'left', cell: (r) => r.fault ?? (r.clientBound ? 'client-bound or disturbed' : '') },
 ];
 
 /** The result for people. */
@@ -61,6 +61,10 @@ function percent(share: number | null): string {
 
 function microseconds(value: number | null): string {
   return value === null ? '' : `${whole(value)} us`;
+}
+
+function amount(value: number | undefined): string {
+  return value === undefined ? '' : whole(value);
 }
 
 function whole(value: number): string {

@@ -1,11 +1,18 @@
-/** The npm package `better-sse` on Node's own HTTP server: sessions in one channel, as its documentation shows. */
+/** The npm package `better-sse` on Node's own HTTP server: a channel for each path, as its documentation shows. */
 
 import { createServer } from 'node:http';
-import { createChannel, createSession } from 'better-sse';
+import { type Channel, createChannel, createSession } from 'better-sse';
 
-const channel = createChannel();
+const channels = new Map<string, Channel>();
+
+function channelOf(path = ''): Channel {
+  let channel = channels.get(path);
+  if (channel === undefined) channels.set(path, (channel = createChannel()));
+  return channel;
+}
 
 const server = createServer((request, response) => {
+  const channel = channelOf(request.url);
   if (request.method === 'GET') {
     void createSession(request, response, { keepAlive: null, serializer: String }).then((session) =>
       channel.register(session),

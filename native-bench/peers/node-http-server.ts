@@ -1,14 +1,21 @@
 /**
- * What is written first when events are needed: Node's own HTTP server, a set of responses, and a loop. No history, no
- * backpressure: a write that is not taken is buffered by Node.
+ * What is written first when events are needed: Node's own HTTP server, a set of responses for each path, and a loop. No
+ * history, no backpressure: a write that is not taken is buffered by Node.
  */
 
 import { createServer, type ServerResponse } from 'node:http';
 
-const subscribers = new Set<ServerResponse>();
+const paths = new Map<string, Set<ServerResponse>>();
 let id = 0;
 
+function subscribersOf(path = ''): Set<ServerResponse> {
+  let subscribers = paths.get(path);
+  if (subscribers === undefined) paths.set(path, (subscribers = new Set()));
+  return subscribers;
+}
+
 const server = createServer((request, response) => {
+  const subscribers = subscribersOf(request.url);
   if (request.method === 'GET') {
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' });
     response.flushHeaders();

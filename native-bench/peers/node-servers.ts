@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { freePort, startProgram } from './peer.js';
 import type { ServerPeer } from './server-peer.js';
 
-/** A server of this folder, in a Node of its own; it has one topic. */
+/** A server of this folder, in a Node of its own; a path is a topic. */
 function nodeServer(name: string): ServerPeer {
   const file = fileURLToPath(new URL(`./${name}-server.js`, import.meta.url));
   return {
@@ -12,7 +12,7 @@ function nodeServer(name: string): ServerPeer {
       const port = await freePort();
       return startProgram({ command: [process.execPath, file, String(port)], core, port });
     },
-    place: () => ({ publishPath: '/', subscribePath: '/' }),
+    place: (topic) => ({ publishPath: `/${topic}-@`, subscribePath: `/${topic}-@` }),
   };
 }
 

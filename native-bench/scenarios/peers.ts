@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type BrokerSetup, IN_MEMORY, SHORT_LIVED } from '../brokers.js';
 import { LoadError, numberOf, type PeerMode, runLoad } from '../load-client.js';
+import { Attempts } from '../peers/attempts.js';
 import { type LogPeer, nats, redis } from '../peers/logs.js';
 import { nchan } from '../peers/nchan.js';
 import { betterSse, nodeHttp } from '../peers/node-servers.js';
@@ -53,12 +53,20 @@ const LATENCY: Load = {
   }),
 };
 
+/** Nchan counts the messages of a second and channel in 16 bits, and delivers none after 32 767. */
+const PUBLISH_STREAMS = 4;
+
 const PUBLISH: Load = {
   name: 'publish',
-  doc: '32 closed-loop publishers, one subscriber',
+  doc: `32 closed-loop publishers, ${PUBLISH_STREAMS} streams with a subscriber each`,
   unit: 'publishes/s',
   field: 'publishesPerSecond',
-  optionsOf: ({ settings }) => ({ subscribers: 1, publishers: settings.publishers, rate: 0 }),
+  optionsOf: ({ settings }) => ({
+    streams: PUBLISH_STREAMS,
+    subscribers: PUBLISH_STREAMS,
+    publishers: settings.publishers,
+    rate: 0,
+  }),
 };
 
 const STREAMS: Load = {
@@ -88,9 +96,6 @@ const STORM: Load = {
   }),
 };
 
-const TRIES_MAX = 5;
-const REST_MS = 2000;
-
 type Server = Pick<RunningPeer, 'pids' | 'port' | 'publishPort'>;
 
 async function measureAt(bench: Bench, load: Load, server: Server, place: Place): Promise<Sample> {
@@ -112,20 +117,18 @@ async function measureAt(bench: Bench, load: Load, server: Server, place: Place)
   return { value: numberOf(report, load.field), report };
 }
 
-/** What another server loses or refuses is no fault of this broker: it gets some more tries, when it has had a rest. */
-async function tryAt(bench: Bench, load: Load, server: Server, place: () => Place): Promise<Sample> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await measureAt(bench, load, server, place());
-    } catch (error) {
-      if (!(error instanceof LoadError) || tries === TRIES_MAX) throw error;
-      process.stderr.write(`tried again: ${error.message}\n`);
-      await sleep(REST_MS);
-    }
-  }
+/** Nothing is counted yet, so nothing is lost either. */
+async function warmUpPeer(bench: Bench, load: Load, server: Server, place: Place): Promise<void> {
+  const { warmUpMs } = bench.settings;
+  if (warmUpMs === 0) return;
+  const brief = { ...bench, settings: { ...bench.settings, durationMs: warmUpMs } };
+  await measureAt(brief, load, server, place).catch((error) => {
+    if (!(error instanceof LoadError)) throw error;
+  });
 }
 
 function ofPeer(peer: ServerPeer, load: Load): Scenario {
+  const attempts = new Attempts();
   return {
     name: `${peer.name}-${load.name}`,
     doc: `${peer.name}: ${load.doc}`,
@@ -133,13 +136,9 @@ function ofPeer(peer: ServerPeer, load: Load): Scenario {
     unit: load.unit,
     target: null,
     async measure(bench) {
-      const place = () => peer.place(newStreamName().replace('-', ''));
-      const running = await bench.peers.running(peer, async (fresh) => {
-        const { warmUpMs } = bench.settings;
-        const brief = { ...bench, settings: { ...bench.settings, durationMs: warmUpMs } };
-        if (warmUpMs > 0) await tryAt(brief, load, fresh, place);
-      });
-      return tryAt(bench, load, running, place);
+      const newPlace = () => peer.place(newStreamName().replace('-', ''));
+      const running = await bench.peers.running(peer, (fresh) => warmUpPeer(bench, load, fresh, newPlace()));
+      return attempts.measure(() => measureAt(bench, load, running, newPlace()), bench.settings.peerRestMs);
     },
   };
 }
@@ -165,6 +164,7 @@ function ofBroker(load: Load, target: Target | null): Scenario {
 }
 
 function ofLog(peer: LogPeer): Scenario {
+  const attempts = new Attempts();
   return {
     name: `${peer.name}-publish`,
     doc: `${peer.name}: 32 closed-loop publishers, in memory`,
@@ -172,19 +172,26 @@ function ofLog(peer: LogPeer): Scenario {
     unit: 'publishes/s',
     target: null,
     async measure(bench) {
-      const { settings, cores } = bench;
-      const { pids, port } = await bench.peers.running(peer, (fresh) => peer.prepare(fresh.port));
-      const report = await runLoad('ask', {
-        port,
-        'server-pids': pids.join(','),
-        cpu: cores?.load,
-        publishers: settings.publishers,
-        'duration-ms': settings.durationMs,
-        ...peer.requests('x'.repeat(settings.eventBytes)),
-      });
-      return { value: numberOf(report, 'publishesPerSecond'), report };
+      const running = await bench.peers.running(peer, (fresh) => peer.prepare(fresh.port));
+      return attempts.measure(() => measureLog(bench, peer, running), bench.settings.peerRestMs);
     },
   };
+}
+
+async function measureLog(
+  { settings, cores }: Bench,
+  peer: LogPeer,
+  { pids, port }: Server,
+): Promise<Sample> {
+  const report = await runLoad('ask', {
+    port,
+    'server-pids': pids.join(','),
+    cpu: cores?.load,
+    publishers: settings.publishers,
+    'duration-ms': settings.durationMs,
+    ...peer.requests('x'.repeat(settings.eventBytes)),
+  });
+  return { value: numberOf(report, 'publishesPerSecond'), report };
 }
 
 /** What this broker is held to beside Nchan. */
