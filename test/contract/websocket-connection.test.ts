@@ -123,7 +123,7 @@ describe('5 signs of life', () => {
 
 describe('10 draining', () => {
   it('10 a WebSocket is told when to come back, and closed with 1012; new ones are 503', async () => {
-    const broker = await BrokerProcess.start('--drain-ms', '1s');
+    const broker = await BrokerProcess.start('--drain-ms', '3s');
     const stream = freshStream('drained');
     const sockets = await Promise.all(range(1, 30).map(() => LiveSocket.open(broker.port, stream)));
     await publishLines(broker.port, stream, ['one', 'two']);
