@@ -77,8 +77,11 @@ describeOnEdges('12.2 the session’s own stream', FLAGS, (broker) => {
   it('12.2 (12) the front offers it although the server does not', async () => {
     upstream.listens = false;
     const client = await McpClient.open(broker.port);
+    const seen = upstream.seen.length;
     const own = await client.read();
     await own.untilEvents(1);
+    // It may be asked a moment later, and is not to be taken for one of the next test.
+    await eventually('the server to be asked', () => upstream.seen.slice(seen).includes('GET'));
     own.cut();
     const again = await client.read(own.lastEventId);
     await again.untilEvents(1);

@@ -4,7 +4,7 @@ import { GaplessClient } from '#gapless/client/client.js';
 import { GaplessServerEventBus, type ServerEvent } from '#gapless/mcp-sdk/mcp-sdk.js';
 import { BrokerProcess, useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
-import { eventually } from '../support/deadline.js';
+import { eventually, withDeadline } from '../support/deadline.js';
 import { freshStream } from '../support/gapless-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { connectStatelessClient, startStatelessServer } from './stateless-server.js';
@@ -125,7 +125,7 @@ describe('a bus of server events', () => {
     });
     await client.listen({ toolsListChanged: true });
     two.bus.publish({ kind: 'tools_list_changed' });
-    await told;
+    await withDeadline('the change', told);
   });
 
   it('makes its stream, and keeps a thousand events of it', async (context) => {
