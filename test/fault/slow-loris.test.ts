@@ -84,9 +84,12 @@ it('9.3 more silent connections than there are descriptors: subscribers and oper
     'none was closed for want of descriptors',
   );
   for (const connection of silent) connection.destroy();
-  await eventually('newcomers to come in', async () => {
-    return (await request(port, publishRequest(stream, 'last'))).status === 200;
-  });
+  await eventually('newcomers to come in', () =>
+    request(port, publishRequest(stream, 'last')).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
   await subscription.untilEvents(2);
   subscription.cut();
   operator.destroy();
