@@ -33,6 +33,8 @@ export interface LaunchOptions {
 }
 
 const ERROR_LEVEL = 50;
+/** Longer than others wait: the NATS servers of a shared log, which it waits for, begin at the same time. */
+const START_MS_MAX = 60_000;
 /** Nothing is shed: how busy the machine is must not decide what a test sees. Tests of shedding say when. */
 const DEFAULT_FLAGS = {
   '--host': '127.0.0.1',
@@ -109,7 +111,11 @@ export class BrokerProcess {
     });
     try {
       const listening = Promise.race([broker.#listening, failed]);
-      broker.#port = await withDeadline('the broker to listen', listening, options.deadlineMs);
+      broker.#port = await withDeadline(
+        'the broker to listen',
+        listening,
+        options.deadlineMs ?? START_MS_MAX,
+      );
       return broker;
     } catch (error) {
       await broker.kill();
@@ -122,7 +128,8 @@ export class BrokerProcess {
     const broker = new BrokerProcess({ ...options, flags: withDefaults(options.flags, 0) });
     try {
       const listens = broker.#listening.then((port) => assert.fail(`it listens on port ${port}`));
-      const exit = await withDeadline('the broker to end', Promise.race([broker.exited, listens]));
+      const ends = Promise.race([broker.exited, listens]);
+      const exit = await withDeadline('the broker to end', ends, START_MS_MAX);
       return { exit, stderr: broker.stderr };
     } finally {
       if (broker.isRunning) await broker.kill();
