@@ -15,7 +15,7 @@ const WIDTH = 4;
 const EVENTS_MAX = 20;
 const PAUSE_MS = 5;
 /** Nothing was appended, or nobody knows: the same request is sent again. */
-const RETRIED: ReadonlySet<string> = new Set(['producer_gap', 'backpressure', 'commit_unknown', 'draining']);
+const RETRIED = ['producer_gap', 'backpressure', 'commit_unknown', 'draining'];
 
 type Kind = keyof typeof PUBLISHERS;
 
@@ -34,6 +34,7 @@ export class RetryingCrew {
   readonly #port: number;
   readonly #streams: readonly string[];
   readonly #publishers: Readonly<Record<Kind, number>>;
+  readonly #retried: ReadonlySet<string>;
   readonly #eventCounts = new Map<string, number>();
   #isOver = false;
   #isAbandoned = false;
@@ -44,11 +45,14 @@ export class RetryingCrew {
     port: number;
     streams: readonly string[];
     publishers?: Partial<Record<Kind, number>>;
+    /** Codes of refusals after which they try again as well. */
+    retried?: readonly string[];
   }) {
     this.#prng = options.prng;
     this.#port = options.port;
     this.#streams = options.streams;
     this.#publishers = { ...PUBLISHERS, ...options.publishers };
+    this.#retried = new Set([...RETRIED, ...(options.retried ?? [])]);
   }
 
   begin(): void {
@@ -139,7 +143,7 @@ export class RetryingCrew {
       if (response?.status === 200) return answeredOf(response);
       if (response !== null) {
         const { code } = response.json<Problem>();
-        assert.ok(RETRIED.has(code), `${response.status}: ${response.text}`);
+        assert.ok(this.#retried.has(code), `${response.status}: ${response.text}`);
       }
       await delay(PAUSE_MS);
     }
