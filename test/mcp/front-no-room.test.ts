@@ -95,10 +95,14 @@ describe('12.4 no room for what a server says', () => {
       assert.equal(await again.untilEnded(), 'end');
       assert.deepEqual([messagesOf(again)[0]?.id, messagesOf(again)[0]?.error?.code], ['left', -32017]);
 
-      const metrics = await scrape(broker.port);
-      assert.equal(total(metrics, 'gapless_mcp_calls_failed_total', { reason: 'no_room' }), 2);
-      assert.equal(total(metrics, 'gapless_mcp_waiting_characters'), 0);
-      assert.equal(total(metrics, 'gapless_mcp_calls_under_way'), 0);
+      await eventually('both to be counted, and nothing to be left', async () => {
+        const metrics = await scrape(broker.port);
+        return (
+          total(metrics, 'gapless_mcp_calls_failed_total', { reason: 'no_room' }) === 2 &&
+          total(metrics, 'gapless_mcp_waiting_characters') === 0 &&
+          total(metrics, 'gapless_mcp_calls_under_way') === 0
+        );
+      });
 
       await there.makeRoom();
       await eventually('a call to be answered', async () => {
