@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describeOnEdges, useBroker } from '../support/broker-process.js';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
@@ -263,7 +264,11 @@ describe('5.4 named subscribers over WebSocket', () => {
     const stream = freshStream('many');
     const socket = await LiveSocket.open(broker.port, stream, { query, answersPings: false });
     const { epoch } = await publishLines(broker.port, stream, ['1']);
+    // All are there when it goes on, so it takes them up before any is answered.
+    broker.process.signal('SIGSTOP');
     for (const ref of range(1, 500)) socket.sayMap({ kind: 'ack', ref, cursor: cursorOf(epoch, 1) });
+    await nextTurn();
+    broker.process.signal('SIGCONT');
     await socket.until('500 answers', () => {
       return socket.ofKind('acked').length + socket.ofKind('error').length === 500;
     });
