@@ -84,6 +84,8 @@ export interface ReplicatedLog {
   newest(stream: string): Promise<StoredEntry | null>;
   /** The first entry of a stream that lies at a position or after it. @throws {LogError} */
   next(stream: string, from: number): Promise<StoredEntry | null>;
+  /** Who wrote the entry at a position, of a stream or a named subscriber; null: there is none any more. @throws {LogError} */
+  writerAt(at: number): Promise<string | null>;
   /** Deletes the entries of a stream before a position. @throws {LogError} */
   dropBelow(stream: string, at: number): Promise<void>;
   readonly subscribers: SubscriberLog;

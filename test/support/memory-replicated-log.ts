@@ -162,6 +162,12 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     return this.#medium.entries.find((stored) => stored.stream === stream && stored.at >= from) ?? null;
   }
 
+  async writerAt(at: number): Promise<string | null> {
+    await this.#reach();
+    const { entries, subscribers } = this.#medium;
+    return [...entries, ...subscribers].find((stored) => stored.at === at)?.entry.writer ?? null;
+  }
+
   async dropBelow(stream: string, at: number): Promise<void> {
     await this.#reach();
     this.#medium.entries = this.#medium.entries.filter(

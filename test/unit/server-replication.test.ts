@@ -83,6 +83,51 @@ test('4.4 a log that lost its newest entries has those streams begin anew, and n
   assert.deepEqual(broker.positions('lost')?.head, 0);
 });
 
+test('4.4 a log that lost its newest entries, and has others in their place by now, is noticed all the same (I3)', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const kept = await broker.publish('kept', ['1']);
+  const goneOn = await broker.publish('gone on', ['1']);
+  const lost = await broker.publish('lost', ['1']);
+  broker.log.isDeaf = true;
+  await broker.publish('lost', ['2']);
+  medium.entries.pop();
+  medium.lastAt--;
+  const other = await ReplicaStage.start({ medium });
+  await other.publish('lost', ['another']);
+  await other.publish('gone on', ['2']);
+  await broker.replication.start();
+  assert.equal(broker.directory.find('kept')?.epoch, kept.epoch);
+  assert.equal(broker.directory.find('gone on')?.epoch, goneOn.epoch);
+  assert.deepEqual(await broker.data('gone on'), ['1', '2']);
+  for (const { directory } of [broker, other]) assert.notEqual(directory.find('lost')?.epoch, lost.epoch);
+  assert.equal(broker.directory.find('lost')?.epoch, other.directory.find('lost')?.epoch);
+});
+
+test('4.4 what is not where it was because it was let go is not lost', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const { epoch } = await broker.publish('s', ['1']);
+  const other = await ReplicaStage.start({ medium });
+  broker.log.isDeaf = true;
+  await other.publish('s', ['2']);
+  medium.entries = medium.entries.slice(-1);
+  await broker.replication.start();
+  assert.equal(broker.directory.find('s')?.epoch, epoch);
+  assert.equal(broker.positions('s')?.head, 2);
+});
+
+test('4.4 an entry that comes in the place of another one shows that the log has lost some (I3)', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const lost = await broker.publish('s', ['1']);
+  medium.entries.pop();
+  medium.lastAt--;
+  const other = await ReplicaStage.start({ medium });
+  await other.publish('s', ['another']);
+  await eventually('it to begin anew', () => broker.directory.find('s')?.epoch !== lost.epoch);
+});
+
 test('2.1 two brokers that make one stream at a time make one, and are told which configuration it has', async () => {
   const medium = new SharedMedium();
   const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];

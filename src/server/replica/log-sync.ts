@@ -5,7 +5,12 @@
 
 import type { Logger } from '../../log.js';
 import { LogError } from '../../storage/event-log.js';
-import type { ReplicatedLog, StoredEntry, StoredSubscriber } from '../../storage/replicated-log.js';
+import type {
+  LogExtent,
+  ReplicatedLog,
+  StoredEntry,
+  StoredSubscriber,
+} from '../../storage/replicated-log.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
@@ -29,13 +34,16 @@ export interface LogSyncOptions {
 /** Reads of streams that have to be caught up with, at a time: servers answer in time, however many there are. */
 const READS_MAX = 64;
 
+/** Entries that are looked for: where so many were let go since, what was lost before them is not noticed. */
+const LOOKED_MAX = 16;
+
 /** One time of following the log. */
 interface Round {
   readonly seen: Set<string>;
   /** What has to be read, or written, before the replica is in step. */
   readonly work: Promise<void>[];
-  /** The log is another, or shorter than it was. */
-  readonly hasLost: boolean;
+  /** What the log has lost some of; null: it has lost nothing. */
+  readonly lost: ReadonlySet<ReplicaStream> | null;
 }
 
 export class LogSync {
@@ -46,6 +54,8 @@ export class LogSync {
   readonly #behind = new Map<string, number>();
   readonly #reads = new Turns(READS_MAX);
   #identity: string | null = null;
+  /** An entry came in the place of one that this broker had taken up. */
+  #isOvertaken = false;
   #stop: () => void = () => undefined;
 
   constructor(options: LogSyncOptions) {
@@ -57,24 +67,18 @@ export class LogSync {
     const { log, replica, subscribers, logger } = this.#options;
     this.end();
     const extent = await log.open();
-    const seenAt = Math.max(replica.lastAt, subscribers.lastAt);
-    const isOther = this.#identity !== null && extent.identity !== this.#identity;
-    const round: Round = {
-      seen: new Set(),
-      work: [],
-      hasLost: isOther || extent.lastAt < seenAt,
-    };
-    if (round.hasLost) {
-      logger.error({ lastAt: extent.lastAt, seenAt }, 'the log has lost entries');
+    const round: Round = { seen: new Set(), work: [], lost: await this.#lostStreams(extent) };
+    if (round.lost !== null) {
+      logger.error({ lastAt: extent.lastAt, streams: round.lost.size }, 'the log has lost entries');
       replica.forgetPositions();
     }
     this.#behind.clear();
-    subscribers.begin(round.hasLost);
+    subscribers.begin(round.lost !== null);
     await this.#follow(round);
     for (const stream of replica.streams()) {
       if (round.seen.has(stream.name)) continue;
       replica.drop(stream);
-      if (round.hasLost) this.#toRenew.set(stream.name, stream);
+      if (round.lost?.has(stream) === true) this.#toRenew.set(stream.name, stream);
     }
     this.#identity = extent.identity;
     await Promise.all(round.work);
@@ -83,6 +87,40 @@ export class LogSync {
       this.#toRenew.delete(name);
     }
     await subscribers.end();
+  }
+
+  /**
+   * Streams of which the log does not have the newest entry that was taken up; null: it has lost nothing.
+   * @throws {LogError}
+   */
+  async #lostStreams(extent: LogExtent): Promise<ReadonlySet<ReplicaStream> | null> {
+    const { log, replica } = this.#options;
+    if (!(await this.#hasLost(extent))) return null;
+    const lost = new Set<ReplicaStream>();
+    const look = async (stream: ReplicaStream): Promise<void> => {
+      if ((await log.writerAt(stream.at)) !== stream.entry.writer) lost.add(stream);
+    };
+    await Promise.all(replica.streams().map((stream) => this.#reads.take(() => look(stream))));
+    this.#isOvertaken = false;
+    return lost;
+  }
+
+  /**
+   * It is another log, it ends before what was seen of it, or others have written where that was. Where it still has the
+   * newest, it has lost nothing that lay before.
+   * @throws {LogError}
+   */
+  async #hasLost({ identity, lastAt }: LogExtent): Promise<boolean> {
+    const { log, replica, subscribers } = this.#options;
+    if (this.#identity !== null && identity !== this.#identity) return true;
+    if (lastAt < Math.max(replica.lastAt, subscribers.lastAt) || this.#isOvertaken) return true;
+    const newest = replica.streams().sort((one, other) => other.at - one.at);
+    for (const { at, entry } of newest.slice(0, LOOKED_MAX)) {
+      const writer = await log.writerAt(at);
+      // What is not there may have been let go, as old entries are.
+      if (writer !== null) return writer !== entry.writer;
+    }
+    return false;
   }
 
   end(): void {
@@ -125,11 +163,15 @@ export class LogSync {
 
   /** @param round null: it is one of the new ones. */
   #received(stored: StoredEntry, round: Round | null): void {
-    const { replica, subscribers, nowMs } = this.#options;
+    const { replica, subscribers, lost, nowMs } = this.#options;
     subscribers.followedAt = stored.at;
     round?.seen.add(stored.stream);
     const stream = replica.find(stored.stream);
-    if (round?.hasLost === true && stream !== undefined && !isSame(stream, stored)) {
+    if (round === null && stream?.at === stored.at && !isSame(stream, stored)) {
+      this.#isOvertaken = true;
+      return lost('another entry is where one was that is known');
+    }
+    if (stream !== undefined && round?.lost?.has(stream) === true) {
       replica.drop(stream);
       if (stored.entry.epoch === stream.epoch && stored.entry.state !== 'removed') {
         this.#toRenew.set(stream.name, stream);

@@ -129,6 +129,13 @@ export class JetStreamLog implements ReplicatedLog {
     return this.#toStored(await this.#get({ seq: from, next_by_subj: this.#subjects.ofStream(stream) }));
   }
 
+  async writerAt(at: number): Promise<string | null> {
+    const found = await this.#get({ seq: at });
+    if (found === null) return null;
+    const isStream = this.#subjects.read(found.subject).subscriber === null;
+    return (isStream ? this.#entryOf(found) : this.#subscriberOf(found)).entry.writer;
+  }
+
   dropBelow(stream: string, at: number): Promise<void> {
     return this.#purge(this.#subjects.ofStream(stream), at);
   }
