@@ -56,6 +56,8 @@ export async function connectToServers(access: JetStreamAccess): Promise<NatsCon
       name: 'gapless',
       timeout: ANSWER_MS_MAX,
       maxReconnectAttempts: -1,
+      // Else each request makes two errors in advance, for their stacks.
+      noAsyncTraces: true,
       // Else the second refusal would be the last, and credentials that were renewed too late would stop the broker.
       ignoreAuthErrorAbort: true,
       reconnectTimeWait: RECONNECT_MS,
