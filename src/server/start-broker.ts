@@ -25,6 +25,7 @@ import { KeySource } from './key-source.js';
 import type { Durability, DurabilityOptions } from './log/durability.js';
 import type { LogBacking } from './log-backing.js';
 import { McpThread } from './mcp/mcp-thread.js';
+import { Opened } from './opened.js';
 import { claimPort, listenOnFreePort } from './port-claim.js';
 import type { ReplicatedBroker, ReplicatedOptions } from './replica/replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
@@ -54,12 +55,25 @@ export interface RunningBroker {
  *   is wrong with the data directory.
  */
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
+  const opened = new Opened();
+  try {
+    return await start(config, logger, opened);
+  } catch (error) {
+    // What is wrong with the start is said, and not what comes of it.
+    await opened.close().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function start(config: Config, logger: Logger, opened: Opened): Promise<RunningBroker> {
   await checkCertificate(config);
   const threads: EdgeThread[] = [];
   const keySource = await KeySource.open(config, logger, (keys) => {
     for (const thread of threads) thread.useKeys(keys);
   });
+  opened.add(() => keySource?.close());
   let claim = await claimPort(config.host, config.port);
+  opened.add(() => claim.release());
   const origin = clockOrigin();
   const buffers = createBuffers(config, randomBytes(16).toString('hex'));
   const rings = new Rings(buffers.rings);
@@ -89,6 +103,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
           randomBytes,
         });
   const durability: LogBacking | null = embedded ?? shared;
+  opened.add(() => durability?.close());
   const journal = durability?.journal ?? NO_JOURNAL;
   const directory = createDirectory({
     config,
@@ -153,39 +168,20 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
     prefixCursors.sweep();
     drainTallies(SWEEP_MS);
   }, SWEEP_MS);
-  const close = async (): Promise<void> => {
-    clearInterval(sweeping);
-    keySource?.close();
-    await Promise.all(threads.map((thread) => thread.stop()));
-    await mcp?.stop();
-    await durability?.close();
-    claim.release();
-  };
-  let mcp: McpThread | null = null;
-  let closed: Promise<void> | null = null;
-  // Who asks for it again waits for the same end: the process goes next.
-  const stop = (): Promise<void> => {
-    closed ??= close();
-    return closed;
-  };
-  try {
-    await durability?.restore(directory, named);
-    const logStatus = durability?.status ?? null;
-    const setup = { config, logStatus, clockOrigin: origin, ...buffers };
-    const eventBytesMax = shared?.eventBytesMax ?? null;
-    if (mcpCounts !== null) {
-      mcp = new McpThread({ ...setup, eventBytesMax, counts: mcpCounts }, coordinator);
-    }
-    for (let edge = 0; edge < config.threads; edge++) {
-      const keys = keySource?.keys ?? null;
-      threads.push(new EdgeThread({ ...setup, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
-    }
-    if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(threads, port));
-    else await listen(threads, config.port);
-  } catch (error) {
-    await stop();
-    throw error;
+  opened.add(() => clearInterval(sweeping));
+  await durability?.restore(directory, named);
+  const logStatus = durability?.status ?? null;
+  const setup = { config, logStatus, clockOrigin: origin, ...buffers };
+  const eventBytesMax = shared?.eventBytesMax ?? null;
+  const mcp = mcpCounts && new McpThread({ ...setup, eventBytesMax, counts: mcpCounts }, coordinator);
+  opened.add(() => mcp?.stop());
+  opened.add(() => Promise.all(threads.map((thread) => thread.stop())));
+  for (let edge = 0; edge < config.threads; edge++) {
+    const keys = keySource?.keys ?? null;
+    threads.push(new EdgeThread({ ...setup, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
   }
+  if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(threads, port));
+  else await listen(threads, config.port);
   const reload = async (): Promise<void> => {
     // Checked first, so that both change or none.
     await checkCertificate(config);
@@ -196,11 +192,11 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   return {
     port: claim.port,
     failed: Promise.race(parts.map((part) => part.failed)),
-    stop,
+    stop: () => opened.close(),
     reload: keySource === null && config.tlsCertFile === null ? null : reload,
     drain: async () => {
       await Promise.all(threads.map((thread) => thread.drain(config.drainMs)));
-      await stop();
+      await opened.close();
     },
   };
 }
