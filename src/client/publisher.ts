@@ -7,8 +7,9 @@ import { untilAborted } from './abortable.js';
 import { BATCH_TYPE, BatchBody, encodeEvent, sizeOf, type WireEvent } from './batch-body.js';
 import { GaplessError } from './client-error.js';
 import type { Connection } from './connection.js';
-import { type EventData, type Published, type PublishOptions, send } from './publish.js';
+import { type EventData, type Fate, type Published, type PublishOptions, send } from './publish.js';
 import { randomId } from './random-id.js';
+import { stateOf } from './stream-state.js';
 
 export interface PublisherOptions extends Omit<PublishOptions, 'ifHead'> {
   /** How long the first event of a batch waits for more, milliseconds. While a request is under way they gather anyway. */
@@ -29,9 +30,11 @@ export class Publisher {
   readonly #connection: Connection;
   readonly #name: string;
   readonly #options: PublisherOptions;
-  readonly #producerId = randomId();
+  #producerId = randomId();
   /** Requests that the server has taken. */
   #seq = 0;
+  /** Of the stream, as the last answer had it. */
+  #epoch: string | null = null;
   /** Those that wait, oldest first; the newest takes events until it is full. */
   readonly #batches: Batch[] = [];
   #queuedBytes = 0;
@@ -52,8 +55,10 @@ export class Publisher {
   /**
    * Appends an event after all that were given before it. Resolves with its cursor when the server has it.
    *
-   * @throws {GaplessError} `queue_full` when more waits than may; the refusal of the batch that the event was in. When a
-   *   batch was not answered in all attempts, nothing can follow it, and that error is thrown from then on.
+   * @throws {GaplessError} `queue_full` when more waits than may; the refusal of the batch that the event was in;
+   *   `producer_gap` when the stream is another than the one that was published to, for a broker in memory was started
+   *   again or the stream was deleted: a new publisher begins there. When an attempt for a batch was not answered, and
+   *   none after it was taken, nothing can follow it, and `outcome_unknown` is thrown from then on.
    */
   async publish(data: EventData, { type }: { readonly type?: string | undefined } = {}): Promise<string> {
     if (this.#failure !== null) throw this.#failure;
@@ -159,22 +164,47 @@ export class Publisher {
 
   async #send({ body, resolve, reject }: Batch): Promise<void> {
     if (this.#failure !== null) return reject(this.#failure);
-    const headers = {
-      'Producer-Id': this.#producerId,
-      'Producer-Epoch': '0',
-      'Producer-Seq': String(this.#seq),
-    };
     const fate = { isUnknown: false };
     try {
-      const request = { type: BATCH_TYPE, body: body.encode(), headers };
-      resolve(await send(this.#connection, this.#name, request, this.#options, fate));
+      const bytes = body.encode();
+      let published: Published;
+      try {
+        published = await this.#publishNext(bytes, fate);
+      } catch (error) {
+        if (fate.isUnknown || !(await this.#isForgotten(error))) throw error;
+        this.#producerId = randomId();
+        this.#seq = 0;
+        published = await this.#publishNext(bytes, fate);
+      }
       this.#seq++;
+      this.#epoch = published.epoch;
+      resolve(published);
     } catch (error) {
       // A refusal has changed nothing, and the next batch takes its place. Where an attempt had no answer, whether the
       // batch is there is not known: what followed could stand before it, or be taken for it.
       if (fate.isUnknown) this.#failure = lostTrack(error);
       reject(error);
     }
+  }
+
+  #publishNext(body: Uint8Array<ArrayBuffer>, fate: Fate): Promise<Published> {
+    const headers = {
+      'Producer-Id': this.#producerId,
+      'Producer-Epoch': '0',
+      'Producer-Seq': String(this.#seq),
+    };
+    return send(this.#connection, this.#name, { type: BATCH_TYPE, body, headers }, this.#options, fate);
+  }
+
+  /**
+   * Whether the server knows nothing of this producer any more, which it remembers for a day after its last publish, and
+   * the stream is the one that was published to.
+   */
+  async #isForgotten(error: unknown): Promise<boolean> {
+    if (!(error instanceof GaplessError) || error.code !== 'producer_gap') return false;
+    if (error.problem['expected'] !== 0) return false;
+    const state = await stateOf(this.#connection, this.#name);
+    return state?.epoch === this.#epoch;
   }
 }
 

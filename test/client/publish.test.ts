@@ -185,6 +185,37 @@ describe('publishing with the client', () => {
     await server.stop();
   });
 
+  it('a publisher that was quiet for longer than it is remembered goes on, and not in a stream made anew', async () => {
+    const epoch = 'abcdefgh01';
+    const taken = (last: number): Script => {
+      return (request, response) =>
+        void request.resume().once('end', () => response.end(JSON.stringify({ epoch, first: last, last })));
+    };
+    const forgotten = answers(409, { code: 'producer_gap', title: 'x', expected: 0 });
+    const state = (of: string): Script => {
+      return (_request, response) => void response.end(JSON.stringify({ epoch: of }));
+    };
+    const server = await ScriptedServer.start(
+      taken(1),
+      taken(2),
+      ...[forgotten, state(epoch), taken(3)],
+      taken(4),
+      ...[forgotten, state('zzzzzzzz99')],
+    );
+    const publisher = new GaplessClient({ url: server.url }).publisher('s', FAST);
+    for (const seq of [1, 2, 3, 4]) assert.equal(await publisher.publish('x'), cursorOf(epoch, seq));
+    await assert.rejects(publisher.publish('x'), { code: 'producer_gap' });
+    const said = server.requests.filter(({ method }) => method === 'POST').map(({ headers }) => headers);
+    assert.deepEqual(
+      said.map((headers) => headers['producer-seq']),
+      ['0', '1', '2', '0', '1', '2'],
+    );
+    const ids = said.map((headers) => headers['producer-id']);
+    assert.equal(new Set(ids).size, 2);
+    assert.deepEqual(ids.slice(3), [ids[3], ids[3], ids[3]]);
+    await server.stop();
+  });
+
   it('a connection that is closed as soon as it is accepted, or never answered, is none (I1)', async () => {
     const stream = freshStream('dead');
     const treatments = [(socket: Socket) => void socket.end(), (socket: Socket) => void socket.resume()];
