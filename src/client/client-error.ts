@@ -75,9 +75,13 @@ export class ResumeUnavailableError extends GaplessError {
   }
 }
 
-/** @throws {ResumeUnavailableError} for an empty cursor: a header of it would be none, and begin at what comes next. */
-export function refuseEmpty(cursor: string | undefined): void {
-  if (cursor === '') throw new ResumeUnavailableError({ reason: 'malformed', cursor }, 0);
+/**
+ * @throws {ResumeUnavailableError} for a cursor that no header can carry. An empty one would be none, and begin at what
+ *   comes next.
+ */
+export function refuseUnsendable(cursor: string | undefined): void {
+  if (cursor !== undefined && !/^[\x21-\x7e]+$/.test(cursor))
+    throw new ResumeUnavailableError({ reason: 'malformed', cursor }, 0);
 }
 
 const EXPLAINED: Readonly<Record<UnavailableReason, string>> = {

@@ -100,11 +100,13 @@ export class Connection {
     );
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
     const authorization = await abortable(this.#authorization(), rest.signal);
+    // What cannot be sent is no broker that is not reached.
+    const all = new Headers({ ...headers, ...authorization });
     try {
       return await this.#fetch(`${this.#base}${path}${search}`, {
         ...rest,
         signal: rest.signal ?? null,
-        headers: { ...headers, ...authorization },
+        headers: all,
       });
     } catch (cause) {
       rest.signal?.throwIfAborted();
@@ -119,7 +121,14 @@ export class Connection {
     } catch (cause) {
       throw new GaplessError('unreachable', 'there is no token to ask with', { cause });
     }
-    return { Authorization: `Bearer ${this.#lastToken}` };
+    const token = this.#lastToken.trim();
+    // As the server would answer it, if it could be sent.
+    if (!/^[\x20-\x7e]*$/.test(token))
+      throw new GaplessError('unauthorized', 'the token has characters that no token has', {
+        status: 401,
+        problem: { reason: 'malformed' },
+      });
+    return { Authorization: `Bearer ${token}` };
   }
 }
 

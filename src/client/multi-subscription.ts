@@ -2,7 +2,7 @@
  * Follows several streams over one connection at a time (contract 4.10).
  */
 
-import { refuseEmpty } from './client-error.js';
+import { refuseUnsendable } from './client-error.js';
 import { type Connection, streamPath } from './connection.js';
 import type { Accepted } from './following.js';
 import { type EventOfMany, FollowingMany, type FollowManyOptions } from './following-many.js';
@@ -38,7 +38,7 @@ export class MultiSubscription<T> extends FollowingMany<T> {
 
   protected ask(signal: AbortSignal): Promise<Response> {
     const { cursor = 'latest', onUnavailable } = this.#options;
-    if (typeof cursor === 'string') refuseEmpty(cursor);
+    if (typeof cursor === 'string') refuseUnsendable(cursor);
     // Throws for what is no name: the server could not tell it from a parameter.
     for (const name of this.#positions.keys()) streamPath(name);
     const names = [...this.#positions.keys()];

@@ -3,7 +3,7 @@
  * (contract 4.11).
  */
 
-import { refuseEmpty } from './client-error.js';
+import { refuseUnsendable } from './client-error.js';
 import type { Connection } from './connection.js';
 import type { Accepted } from './following.js';
 import { type EventOfMany, FollowingMany, type FollowManyOptions } from './following-many.js';
@@ -40,7 +40,7 @@ export class PrefixSubscription<T> extends FollowingMany<T> {
   }
 
   protected ask(signal: AbortSignal): Promise<Response> {
-    refuseEmpty(this.#options.cursor);
+    refuseUnsendable(this.#options.cursor);
     const { onUnavailable } = this.#options;
     return this.#connection.request('/v1/streams', {
       query: {

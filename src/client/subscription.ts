@@ -3,7 +3,7 @@
  * that is impossible.
  */
 
-import { refuseEmpty, StreamDeletedError } from './client-error.js';
+import { refuseUnsendable, StreamDeletedError } from './client-error.js';
 import { type Connection, streamPath } from './connection.js';
 import { type Decode, fromBase64, type StreamEvent } from './event-data.js';
 import { type Accepted, Following, type FollowOptions } from './following.js';
@@ -42,7 +42,7 @@ export class Subscription<T> extends Following<StreamEvent<T>> {
   }
 
   protected ask(signal: AbortSignal): Promise<Response> {
-    refuseEmpty(this.#options.cursor);
+    refuseUnsendable(this.#options.cursor);
     return this.#connection.request(streamPath(this.#name), {
       query: { types: this.types },
       headers: { Accept: 'text/event-stream', 'Last-Event-ID': this.#position.cursor ?? this.#start },

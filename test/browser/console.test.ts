@@ -81,6 +81,7 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     for (const [token, why] of [
       ['nonsense', 'What was sent is not a token.'],
+      ['no€sense', 'What was sent is not a token.'],
       [program, 'This token is good, and does not give the right to administer.'],
     ] as const) {
       await page.getByLabel('Token').fill(token);

@@ -101,8 +101,11 @@ describe('a subscription of the client', () => {
     await assert.rejects(take(client().subscribe(stream, { cursor: 'nonsense' }), 1), { code: 'malformed' });
   });
 
-  it('an empty cursor, as of a store that has none, is no cursor: it does not begin at what comes next', async () => {
+  it('an empty cursor, as of a store that has none, is no cursor: it does not begin at what comes next; nor is what no header can carry', async () => {
     for (const events of [
+      client().subscribe('s', { cursor: 'abcdefgh01.1\n€' }),
+      client().subscribeMany(['s', 't'], { cursor: '€' }),
+      client().subscribePrefix('s', { cursor: '€' }),
       client().subscribe('s', { cursor: '' }),
       client().subscribeMany(['s', 't'], { cursor: '' }),
       client().subscribeMany(['s', 't'], { cursor: { s: '' } }),

@@ -24,6 +24,18 @@ describe('what gives the client its tokens', () => {
     await server.stop();
   });
 
+  it('may end its token with a line break, as a file does, and is told of one that cannot be a token', async () => {
+    const server = await ScriptedServer.start(answers(204, null));
+    await new GaplessClient({ url: server.url, token: 'good\n' }).deleteStream('s');
+    assert.equal(server.requests[0]?.headers.authorization, 'Bearer good');
+    const wrong = new GaplessClient({ url: server.url, token: 'good\n€' });
+    const refusal = { code: 'unauthorized', status: 401, problem: { reason: 'malformed' } };
+    await assert.rejects(wrong.publish('s', 'one'), refusal);
+    await assert.rejects(wrong.subscribe('s')[Symbol.asyncIterator]().next(), refusal);
+    assert.equal(server.requests.length, 1);
+    await server.stop();
+  });
+
   it('is asked again where it fails, as a broker that is not reached, and says why', async () => {
     const server = await ScriptedServer.start(streamsAndEnds(WHOLE));
     const offline = new Error('the issuer is away');
