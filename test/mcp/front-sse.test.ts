@@ -3,6 +3,7 @@ import { after, describe, it } from 'node:test';
 import { BrokerProcess, describeOnEdges, useBroker } from '../support/broker-process.js';
 import { openCrowd } from '../support/crowd.js';
 import { eventually } from '../support/deadline.js';
+import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
 import { request } from '../support/http.js';
 import { McpClient } from '../support/mcp-client.js';
 import { McpSseClient, sseMessagesOf, untilEndpoint, untilMessage } from '../support/mcp-sse-client.js';
@@ -225,6 +226,29 @@ describe('12.10 history that is gone', () => {
     });
     assert.equal(total(await scrape(broker.port), 'gapless_mcp_sse_missed_total'), 1);
     again.cut();
+  });
+});
+
+describe('12.10 a front that starts again', () => {
+  it('12.10 whoever comes back is told that the session is over, and whoever shows nothing gets another', async (context) => {
+    const directory = makeDirectory();
+    context.after(() => removeDirectory(directory));
+    const before = await BrokerProcess.start(...FLAGS, '--data-dir', directory);
+    const client = await McpSseClient.open(before.port);
+    await client.call('mine');
+    (await upstream.nextCall()).stream().progress(1);
+    await untilMessage(client.first, ({ method }) => method === 'notifications/progress');
+    await before.kill();
+    const broker = await before.startAgain();
+    context.after(() => broker.stop());
+    assert.equal((await client.get({ 'Last-Event-ID': client.first.lastEventId })).status, 404);
+    assert.equal((await client.notify('notifications/initialized')).status, 404);
+    const anew = await client.readAnew();
+    const { id } = await untilMessage(anew, ({ method }) => method === 'ping');
+    assert.equal((await client.post({ jsonrpc: '2.0', id, result: {} })).status, 404);
+    assert.notEqual(await untilEndpoint(anew), client.endpoint);
+    anew.cut();
+    assert.deepEqual(broker.errors, []);
   });
 });
 

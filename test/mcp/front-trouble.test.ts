@@ -228,14 +228,17 @@ describe('12.6 what an operator sees', () => {
 });
 
 describe('10 a front that goes down', () => {
-  it('10 (5) readers are sent away properly, with a time after which this front is gone; new calls are 503', async () => {
+  it('10 (5) readers are sent away properly, and calls end, for their sessions end with this front; new calls are 503', async () => {
     const broker = await BrokerProcess.start('--mcp', `/mcp=${upstream.url}`, '--drain-ms', '4s');
     const [modern, old] = [
       await McpClient.open(broker.port),
       await McpClient.open(broker.port, { revision: '2025-06-18' }),
     ];
     const calls = [await modern.call(1), await old.call(1)];
-    for (const call of calls) await call.until('its beginning', () => call.eventCount + call.comments > 0);
+    const own = [await modern.read(), await old.read()];
+    for (const stream of [...calls, ...own]) {
+      await stream.until('its beginning', () => stream.eventCount + stream.comments > 0);
+    }
     await openCrowd(broker.port);
     broker.signal('SIGTERM');
     await eventually(
@@ -243,9 +246,14 @@ describe('10 a front that goes down', () => {
       async () => (await request(broker.port, { path: '/readyz' })).status === 503,
     );
     assert.equal((await modern.post({ jsonrpc: '2.0', id: 2, method: 'ping' })).status, 503);
-    for (const call of calls) assert.equal(await call.untilEnded(), 'end');
-    assert.equal(calls[0]?.retries.length, 2);
-    assert.deepEqual(calls[1]?.retries, [], 'older clients take it for an empty message');
+    for (const call of calls) {
+      assert.equal(await call.untilEnded(), 'end');
+      const { id, error } = messagesOf(call).at(-1) ?? {};
+      assert.deepEqual([id, error?.code, error?.data], [1, -32018, { reason: 'draining' }]);
+    }
+    for (const stream of own) assert.equal(await stream.untilEnded(), 'end');
+    assert.equal(own[0]?.retries.length, 2);
+    assert.deepEqual(own[1]?.retries, [], 'older clients take it for an empty message');
     assert.deepEqual(await broker.untilExit(), { code: 0, signal: null });
     for (const _ of calls) await upstream.nextCall();
   });

@@ -2,6 +2,7 @@
 
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { EventPosition, StreamIdentity } from '../event-id.js';
+import { farewell } from '../farewell.js';
 import type { RpcError } from '../json-rpc.js';
 import { findAnswered } from '../stream/answered-streams.js';
 import { type CallsBefore, MessageStream } from '../stream/message-stream.js';
@@ -56,6 +57,7 @@ export class SessionStreams {
     const stream: MessageStream = new MessageStream({
       ...{ streams, stream: ref, backlog, key, calls, isKept, failed },
       prefix: ids.prefix({ ...identity, key, epoch: ref.epoch, calls }),
+      farewells: isKept ? [] : calls.map(farewell),
       answered: () => answered(stream),
       lost: () => lost(stream),
       left: () => left(stream),

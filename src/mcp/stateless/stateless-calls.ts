@@ -3,6 +3,7 @@
  */
 
 import { passFailure, refusal, TAKEN_OVER, whole } from '../answers.js';
+import { farewellOf } from '../farewell.js';
 import { BAD_REQUEST, LIMIT_REACHED, type RpcMessage, readMessages, UPSTREAM_FAILED } from '../json-rpc.js';
 import type { ClientRequest, Verdict, WholeAnswer } from '../messages.js';
 import type { Readers } from '../readers.js';
@@ -11,7 +12,6 @@ import type { McpStreams } from '../stream/mcp-streams.js';
 import { BEGIN_MS, MessageStream } from '../stream/message-stream.js';
 import { follow, wholeStream } from '../stream/stream-verdicts.js';
 import { DURABLE_READER, type DurableCall, type DurableCalls } from './durable-calls.js';
-import { farewellOf } from './farewell.js';
 import type { StatelessCall } from './stateless-call.js';
 
 /** As MCP 2026-07-28 has it. */
