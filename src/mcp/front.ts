@@ -14,7 +14,7 @@ import type { ClientRequest, Left, ServerUse, Verdict } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
 import { isStatelessRevision } from './revision.js';
 import { ServerUses } from './server-use.js';
-import { beginAtServer, passOn } from './session/relay.js';
+import { beginAtServer, cancelledIn, passOn } from './session/relay.js';
 import { Session } from './session/session.js';
 import type { SessionRecord } from './session/session-record.js';
 import { Sessions, type SessionsOptions } from './session/sessions.js';
@@ -22,7 +22,7 @@ import { SseTransport, type SseTransportOptions } from './sse/sse-transport.js';
 import { DurableCalls } from './stateless/durable-calls.js';
 import { StatelessCalls, type StatelessCallsOptions } from './stateless/stateless-calls.js';
 import { hasMessageAfter } from './stream/answered-streams.js';
-import { BEGIN_MS, type MessageStream } from './stream/message-stream.js';
+import type { MessageStream } from './stream/message-stream.js';
 import { OWN_STREAM } from './stream/stream-keys.js';
 import { follow, lostStream, wholeStream } from './stream/stream-verdicts.js';
 
@@ -120,10 +120,9 @@ export class Front {
     }
     const session = await this.#sessions.meet(request);
     if (!(session instanceof Session)) return session;
+    for (const call of cancelledIn(messages)) session.noteCancelled(call);
     const calls = messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
-    return calls.length > 0
-      ? this.#call(session, request, body, calls)
-      : passOn(session, request, messages, (call) => session.noteCancelled(call));
+    return calls.length > 0 ? this.#call(session, request, body, calls) : passOn(session, request, messages);
   }
 
   async #initialize(request: ClientRequest, message: RpcMessage): Promise<Verdict> {
@@ -157,7 +156,8 @@ export class Front {
     }
     this.#options.counts.add(FrontCount.calls, 1);
     session.upstream.call(body, request.forwarded, stream);
-    const messages = await stream.wholeWithin(BEGIN_MS);
+    const messages = await stream.beginning(request.forwarded.authorization !== undefined);
+    if (stream.refusal !== null) return whole(stream.refusal);
     // A quick answer goes out whole: each time that another thread is woken costs more than the rest of the call.
     if (messages !== null && this.#options.streams.commitsAtOnce)
       return wholeStream(session, stream, messages);
@@ -167,8 +167,8 @@ export class Front {
 
   async #get(session: Session, request: ClientRequest): Promise<Verdict> {
     if (request.lastEventId === '') {
-      const own = await session.ownStream();
-      session.listen(request.forwarded);
+      const own = await session.own.open();
+      session.own.listen(request.forwarded);
       return this.#read(session, own, () => this.#startOf(session, own), request);
     }
     const position = this.#options.ids.read(request.lastEventId, session.identity);
@@ -178,10 +178,10 @@ export class Front {
     if (stream?.isClosed === true && !(await hasMessageAfter(this.#options.streams, stream, position.seq))) {
       return NOTHING_MORE;
     }
-    if (stream?.isOwn === true) session.listen(request.forwarded);
+    if (stream?.isOwn === true) session.own.listen(request.forwarded);
     if (stream !== null) return this.#read(session, stream, () => position.seq, request);
     if (position.key === OWN_STREAM)
-      return this.#read(session, await session.ownStream(), () => null, request);
+      return this.#read(session, await session.own.open(), () => null, request);
     this.#uses.noteRefused(session.mount);
     return lostStream(this.#options.ids, { ...position, ...session.identity, seq: position.seq }, session);
   }
@@ -208,7 +208,7 @@ export class Front {
 
   /** Where one begins to read a session's own stream who names no event; null: nobody knows. */
   #startOf(session: Session, own: MessageStream): number | null {
-    return session.takeHole() || session.shared?.isReadElsewhere(own) === true ? null : own.deliveredSeq;
+    return session.own.takeHole() || session.shared?.isReadElsewhere(own) === true ? null : own.deliveredSeq;
   }
 
   async #delete(session: Session): Promise<Verdict> {

@@ -10,6 +10,7 @@ import {
   untilMessages,
 } from '../support/mcp-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
+import { scrape, total } from '../support/prometheus.js';
 
 const upstream = await McpUpstream.start();
 after(() => upstream.stop());
@@ -228,6 +229,48 @@ describeOnEdges('12.2 calls', FLAGS, (broker) => {
       seqs,
       Array.from({ length: 202 }, (_, n) => n),
     );
+  });
+
+  it('12.2 a byte order mark before what the server says is no part of it', async () => {
+    const client = await McpClient.open(broker.port);
+    const text = '\uFEFF{"jsonrpc":"2.0","id":1,"result":{"ok":true}}';
+    for (const [type, body] of [
+      ['application/json', text],
+      ['text/event-stream', `\uFEFFdata: ${text.slice(1)}\n\n`],
+    ] as const) {
+      const call = await client.call(1);
+      (await upstream.nextCall()).response.writeHead(200, { 'Content-Type': type }).end(body);
+      await call.untilEnded();
+      assert.deepEqual(messagesOf(call).at(-1)?.result, { ok: true });
+    }
+  });
+
+  it('12.5 a call that was cancelled is let go of, although the server keeps it open and says nothing', async () => {
+    const underWay = async () => total(await scrape(broker.port), 'gapless_mcp_calls_under_way');
+    const before = await underWay();
+    const client = await McpClient.open(broker.port, { revision: '2025-03-26' });
+    const streaming = await client.call('streaming');
+    const [there, elsewhere] = [(await upstream.nextCall()).stream().progress(1), upstream.nextCall()];
+    const silent = await client.call('silent');
+    const cancelled = (requestId: string) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId },
+    });
+    assert.equal((await client.post(cancelled('streaming'))).status, 202);
+    // Beside a call, as that revision may have it.
+    const ping = client.post([cancelled('silent'), { jsonrpc: '2.0', id: 'ping', method: 'ping' }]);
+    const batch = await upstream.nextCall();
+    batch.answer(200, [{ jsonrpc: '2.0', id: 'ping', result: {} }]);
+    assert.equal((await ping).status, 200);
+    await Promise.all([there.closed, (await elsewhere).closed]);
+    for (const call of [streaming, silent]) assert.equal(await call.untilEnded(), 'end');
+    assert.deepEqual(
+      messagesOf(streaming).map(({ method }) => method),
+      ['notifications/progress'],
+    );
+    assert.deepEqual(messagesOf(silent), []);
+    assert.equal(await underWay(), before);
   });
 
   it('12.5 a disconnect is no cancellation; a cancellation is passed on, and no answer is made up for it', async () => {

@@ -4,6 +4,7 @@ import { describeOnEdges } from '../support/broker-process.js';
 import { request } from '../support/http.js';
 import { initializeRequest, McpClient, messagesOf } from '../support/mcp-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
+import { scrape, total } from '../support/prometheus.js';
 import { bearer, Files, Issuer, keySetOf } from '../support/tokens.js';
 
 const files = new Files();
@@ -102,5 +103,33 @@ describeOnEdges('12.1 without keys', ['--mcp', `/mcp=${upstream.url}`], (broker)
     assert.equal(answer.header('www-authenticate'), 'Bearer resource_metadata="https://example.com/x"');
     assert.equal(answer.json<{ error: { message: string } }>().error.message, 'who?');
     assert.equal(answer.header('mcp-session-id'), undefined);
+  });
+
+  it('12.6 a server that takes a token no longer is heard in the midst of a session, and what goes on shows the new one', async () => {
+    upstream.listens = true;
+    const client = await McpClient.open(broker.port, { headers: { Authorization: 'Bearer old' } });
+    const own = await client.read();
+    const listened = (await upstream.nextListener()).stream();
+    assert.equal(listened.header('authorization'), 'Bearer old');
+    const refused = client.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+    const there = await upstream.nextCall();
+    // Longer than an answer is waited for where nobody has to be told by the status.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    there.answer(401, '', { 'WWW-Authenticate': 'Bearer error="invalid_token"' });
+    const answer = await refused;
+    assert.equal(answer.status, 401);
+    assert.equal(answer.header('www-authenticate'), 'Bearer error="invalid_token"');
+
+    const renewed = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} };
+    const again = client.post(renewed, { Authorization: 'Bearer new' });
+    (await upstream.nextCall()).json({ ok: true });
+    assert.equal((await again).status, 200);
+    listened.raw('retry: 1\n\n').response.end();
+    const next = await upstream.nextListener();
+    assert.equal(next.header('authorization'), 'Bearer new');
+    next.response.end();
+    own.cut();
+    upstream.listens = false;
+    assert.equal(total(await scrape(broker.port), 'gapless_mcp_calls_under_way'), 0);
   });
 });

@@ -11,6 +11,7 @@ import {
   progressOf,
   untilMessages,
 } from '../support/mcp-client.js';
+import { scrape, total } from '../support/prometheus.js';
 
 const SERVER = fileURLToPath(new URL('../support/mcp-stdio-server.js', import.meta.url));
 
@@ -73,6 +74,21 @@ describe('12.7 a server over standard input and output', () => {
     await client.post({ jsonrpc: '2.0', id: asked?.id, result: 'blue' });
     await call.untilEnded();
     assert.deepEqual(messagesOf(call).at(-1)?.result, { picked: 'blue' });
+  });
+
+  it('12.5 a call that was cancelled is let go of, although the program says nothing of it any more', async () => {
+    const underWay = async () => total(await scrape(broker.port), 'gapless_mcp_calls_under_way');
+    const before = await underWay();
+    const client = await open();
+    const call = await tool(client, 1, 'hold');
+    await untilMessages(call, 1);
+    assert.equal((await client.notify('notifications/cancelled', { requestId: 1 })).status, 202);
+    assert.equal(await call.untilEnded(), 'end');
+    assert.deepEqual(progressOf(call), [1]);
+    assert.equal(messagesOf(call).length, 1);
+    assert.equal(await underWay(), before);
+    await (await tool(client, 2, 'release')).untilEnded();
+    await client.delete();
   });
 
   it('12.7 lines that are no message change nothing', async () => {

@@ -26,21 +26,21 @@ export async function beginAtServer(
   return answer;
 }
 
-/**
- * Passes notifications on, and answers to requests of the server: their order is that of their answers.
- * @param noteCancelled told of each call that the client waits for no longer, by its id as JSON.
- */
+/** Calls that the client waits for no longer, by their ids as JSON. */
+export function cancelledIn(messages: readonly RpcMessage[]): string[] {
+  return messages.flatMap(({ method, value }) => {
+    if (method !== 'notifications/cancelled') return [];
+    const { requestId } = (value ?? {}) as { requestId?: unknown };
+    return requestId === undefined ? [] : [JSON.stringify(requestId)];
+  });
+}
+
+/** Passes notifications on, and answers to requests of the server: their order is that of their answers. */
 export async function passOn(
   session: Session,
   { body, forwarded }: Pick<ClientRequest, 'body' | 'forwarded'>,
   messages: readonly RpcMessage[],
-  noteCancelled: (call: string) => void,
 ): Promise<WholeAnswer> {
-  for (const { method, value } of messages) {
-    if (method !== 'notifications/cancelled') continue;
-    const { requestId } = (value ?? {}) as { requestId?: unknown };
-    if (requestId !== undefined) noteCancelled(JSON.stringify(requestId));
-  }
   const isRepeat = messages.every(
     (message) => message.kind === 'response' && !session.serverRequests.isFirstAnswer(message),
   );

@@ -63,7 +63,7 @@ async function restoreSession(
   const session = restore(record);
   if (session === null) return null;
   const reached = record.own === null ? null : await restoreOwn(streams, session, record.own, open);
-  if (record.listening !== null) session.listen(record.listening, reached);
+  if (record.listening !== null) session.own.listen(record.listening, reached);
   return session;
 }
 
@@ -75,7 +75,7 @@ async function restoreOwn(
   open: Map<string, LeftStream>,
 ): Promise<string | null> {
   const own = open.get(record.name) ?? null;
-  session.restoreOwn(own, record);
+  session.own.restore(own, record);
   if (own === null) return null;
   open.delete(record.name);
   const [newest] = own.head === 0 ? [] : await streams.read(own.ref, own.head - 1);

@@ -71,8 +71,9 @@ export class SessionKeeper {
 
   #describe(upstream: UpstreamSession): SessionRecord {
     const { session, path } = this.#options;
-    const { id, principal, revision, capabilities, listening, ownRecord, serverRequests } = session;
-    const own = ownRecord === null ? null : { ...ownRecord, isRead: this.#isOwnRead };
+    const { id, principal, revision, capabilities, serverRequests } = session;
+    const { listening, record } = session.own;
+    const own = record === null ? null : { ...record, isRead: this.#isOwnRead };
     const { answered } = serverRequests;
     return { id, path, principal, revision, capabilities, upstream, listening, own, answered };
   }

@@ -8,18 +8,18 @@ import type { EventPosition, StreamIdentity } from '../event-id.js';
 import { FrontCount } from '../front-counts.js';
 import type { RpcError } from '../json-rpc.js';
 import { takesPriming } from '../revision.js';
-import type { LeftStream } from '../stream/mcp-streams.js';
 import type { CallsBefore, MessageStream } from '../stream/message-stream.js';
-import { ownSink } from '../stream/own-sink.js';
 import { OWN_STREAM, sseKey } from '../stream/stream-keys.js';
 import type { CallNote } from '../stream/stream-notes.js';
-import type { ForwardedHeaders, MessageSink, Upstream } from '../upstream/upstream.js';
+import { dismissLater } from '../upstream/dismissal.js';
+import type { ForwardedHeaders, Upstream } from '../upstream/upstream.js';
 import type { StreamHistory } from './call-history.js';
+import { OwnStream } from './own-stream.js';
 import { ServerRequests } from './server-requests.js';
 import { SessionKeeper } from './session-keeper.js';
 import { labelOf } from './session-label.js';
 import { ENDED, type SessionOptions, type Transport } from './session-options.js';
-import type { OwnRecord, SessionRecord } from './session-record.js';
+import type { SessionRecord } from './session-record.js';
 import { SessionStreams } from './session-streams.js';
 import { SharedSession } from './shared-session.js';
 
@@ -30,8 +30,7 @@ export class Session {
   readonly principal: string;
   readonly transport: Transport;
   readonly upstream: Upstream;
-  /** What belongs to no call, on its way to the session's own stream. */
-  readonly own: MessageSink;
+  readonly own: OwnStream;
   readonly serverRequests: ServerRequests;
   /** Null: it ends with the process. */
   readonly keeper: SessionKeeper | null;
@@ -47,11 +46,7 @@ export class Session {
 
   readonly #options: SessionOptions;
   readonly #byKey: SessionStreams;
-  #openingOwn: Promise<MessageStream> | null = null;
   #underWay = 0;
-  /** Whether messages that belong to no call were lost for want of room, and nobody was told yet. */
-  #hasHole = false;
-  #listening: ForwardedHeaders | null = null;
   #ended = false;
 
   constructor(options: SessionOptions) {
@@ -65,7 +60,6 @@ export class Session {
     const { records, path } = options;
     this.keeper = records === null ? null : new SessionKeeper({ session: this, records, path });
     this.serverRequests = new ServerRequests(() => this.keeper?.keep());
-    this.own = ownSink(this);
     const isEnded = (): boolean => this.#ended;
     this.#byKey = new SessionStreams({
       ...options,
@@ -88,8 +82,16 @@ export class Session {
             ...{ label: this.label, streams, shared: streams.shared, byKey: this.#byKey, isEnded },
             taken: (stream, history) => this.#taken(stream, history),
             takenAway: () => this.#countUnderWay(-1),
-            ownForgotten: (own) => this.giveOwn(own),
+            ownForgotten: (own) => this.own.give(own),
           });
+    // On `sse` an id alone says which session it is of.
+    const ownKey = this.transport === 'sse' ? sseKey(this.id) : OWN_STREAM;
+    this.own = new OwnStream({
+      ...{ key: ownKey, upstream: this.upstream, streams, byKey: this.#byKey, shared: this.shared, isEnded },
+      isKept: this.keeper !== null,
+      make: () => this.#open(ownKey, []),
+      changed: () => this.keeper?.keep(),
+    });
   }
 
   /** What its ids are bound to. */
@@ -114,24 +116,6 @@ export class Session {
     return this.#ended;
   }
 
-  /** Headers with which the server is listened to, to be kept; null: it is not, or it is by who reads. */
-  get listening(): ForwardedHeaders | null {
-    return this.shared === null ? this.#listening : null;
-  }
-
-  /** Whether what belongs to no call has nowhere to go from here. */
-  get isOwnClosed(): boolean {
-    return this.#ended || this.shared?.isOwnHere === false;
-  }
-
-  /** What is to be kept of its own stream; null: there is none, or the stream itself says it. */
-  get ownRecord(): Omit<OwnRecord, 'isRead'> | null {
-    if (this.shared !== null) return null;
-    const own = this.#byKey.get(this.#ownKey);
-    if (own === undefined) return null;
-    return { name: own.stream.name, deliveredSeq: own.deliveredSeq, hasHole: this.#hasHole };
-  }
-
   /** @returns null when as many calls are under way as there may be. @throws {RequestError} no room for a stream */
   async openCall(calls: readonly string[], headers: ForwardedHeaders): Promise<MessageStream | null> {
     if (!this.beginCall()) return null;
@@ -143,65 +127,6 @@ export class Session {
       this.#countUnderWay(-1);
       throw error;
     }
-  }
-
-  /** The session's own stream, made when it is first asked for. */
-  ownStream(): Promise<MessageStream> {
-    this.#openingOwn ??= this.#openOwn().catch((error: unknown) => {
-      this.#openingOwn = null;
-      throw error;
-    });
-    return this.#openingOwn;
-  }
-
-  /** The same; null: there is no room for it. */
-  ownOrNull(): Promise<MessageStream | null> {
-    return this.ownStream().catch((error: unknown) => {
-      if (!(error instanceof RequestError)) throw error;
-      return null;
-    });
-  }
-
-  /** Whether there is a hole in what it said that nobody was told of; from now on somebody is. */
-  takeHole(): boolean {
-    const hadHole = this.#hasHole;
-    this.#hasHole = false;
-    return hadHole;
-  }
-
-  /** Has what belongs to no call go to the session's own stream. @param reached where the server's can be taken up */
-  listen(headers: ForwardedHeaders, reached: string | null = null): void {
-    if (this.#listening !== null || this.#ended) return;
-    this.#listening = headers;
-    this.keeper?.keep();
-    if (!this.isOwnClosed) this.upstream.listen(headers, this.own, reached);
-  }
-
-  /**
-   * Puts a message into the session's own stream.
-   * @param call that it answers, as JSON; null: none.
-   * @param type see stream-notes.ts
-   * @returns a promise that resolves when the next may come.
-   */
-  async tell(text: string, call: string | null = null, type: string | null = null): Promise<void> {
-    const own = await this.ownOrNull();
-    if (own === null) this.#hasHole = true;
-    else await own.tell(text, call, type);
-  }
-
-  /** Its own stream, and who reads it, go to another session, or stay with another broker. */
-  giveOwn(own: MessageStream): void {
-    this.#openingOwn = null;
-    this.#byKey.delete(own.key);
-  }
-
-  /** Takes that of another session in the place of its own: whoever reads the old one is sent away. */
-  takeOwn(own: MessageStream): void {
-    const before = this.#byKey.get(this.#ownKey);
-    if (before !== undefined) this.#options.streams.remove(before.stream);
-    this.#byKey.set(this.#ownKey, own);
-    this.#openingOwn = Promise.resolve(own);
-    own.lost = () => this.#forget(own);
   }
 
   /** Calls that are answered on the session's own stream. @returns false when as many are under way as there may be. */
@@ -225,7 +150,7 @@ export class Session {
     if (this.shared !== null) {
       if (calls.length > 0) return this.shared.find(position);
       // As in `SharedSession.find`.
-      await this.#options.streams.find((await this.ownStream()).stream.name);
+      await this.#options.streams.find((await this.own.open()).stream.name);
     }
     const known = this.#byKey.get(key);
     if (known !== undefined || calls.length === 0) return known?.stream.epoch === epoch ? known : null;
@@ -234,10 +159,8 @@ export class Session {
 
   /** This broker goes on with what another one has left. */
   #taken(stream: MessageStream, history: StreamHistory): void {
-    if (stream.isOwn) {
-      this.#openingOwn = Promise.resolve(stream);
-      if (this.#listening !== null) this.upstream.listen(this.#listening, this.own, history.reached);
-    } else this.#goOn(stream, history.note, history);
+    if (stream.isOwn) this.own.goOn(stream, history.reached);
+    else this.#goOn(stream, history.note, history);
   }
 
   /** @param note null: nothing is known of it, but that it was begun. */
@@ -253,24 +176,14 @@ export class Session {
 
   /** The client waits for these no longer. */
   noteCancelled(call: string): void {
-    for (const stream of this.#byKey) stream.cancel(call);
+    for (const stream of this.#byKey) if (stream.cancel(call)) dismissLater(this.upstream, stream);
   }
 
-  /** Goes on with what another process has left; `restoreOwn` and `restoreCall` follow. */
+  /** Goes on with what another process has left; `own.restore` and `restoreCall` follow. */
   restore({ revision, capabilities, answered }: SessionRecord): void {
     this.revision = revision;
     this.capabilities = capabilities;
     this.serverRequests.restore(answered);
-  }
-
-  /** @param left null: it is gone. */
-  restoreOwn(left: LeftStream | null, { deliveredSeq, isRead, hasHole }: OwnRecord): void {
-    // Who read on when the process ended may have been given more than is written down.
-    this.#hasHole = hasHole || left === null || (isRead && deliveredSeq < left.head);
-    if (left === null) return;
-    const own = this.#byKey.adopt(left.ref, this.#ownKey, []);
-    own.deliveredSeq = deliveredSeq;
-    this.#openingOwn = Promise.resolve(own);
   }
 
   /** @param reached where the server's stream can be taken up; null: nobody knows. */
@@ -312,18 +225,6 @@ export class Session {
     this.#options.counts.add(FrontCount.callsUnderWay, change);
   }
 
-  /** On `sse` an id alone says which session it is of. */
-  get #ownKey(): string {
-    return this.transport === 'sse' ? sseKey(this.id) : OWN_STREAM;
-  }
-
-  async #openOwn(): Promise<MessageStream> {
-    if (this.shared !== null) return this.shared.openOwn();
-    const own = await this.#open(this.#ownKey, []);
-    this.keeper?.keep();
-    return own;
-  }
-
   /** @param key null: the name of the stream. */
   async #open(key: string | null, calls: readonly string[]): Promise<MessageStream> {
     if (this.#ended) throw new RequestError('stream_not_found');
@@ -334,12 +235,8 @@ export class Session {
   }
 
   #forget(stream: MessageStream): void {
-    const key = stream.isOwn ? this.#ownKey : stream.key;
-    if (this.#byKey.get(key) === stream) this.#byKey.delete(key);
-    if (!stream.isOwn) return;
-    this.#openingOwn = null;
-    this.#hasHole = true;
-    this.keeper?.keep();
+    if (stream.isOwn) this.own.lost(stream);
+    else if (this.#byKey.get(stream.key) === stream) this.#byKey.delete(stream.key);
   }
 
   #noteAnswered(stream: MessageStream): void {

@@ -6,9 +6,11 @@
 import { FrontCount, type FrontCounts } from '../front-counts.js';
 import { errorText, HISTORY_GONE, type RpcError, type RpcMessage } from '../json-rpc.js';
 import { Newest } from '../newest.js';
+import type { OwnStream } from '../session/own-stream.js';
 import type { Session } from '../session/session.js';
 import type { McpStreams } from '../stream/mcp-streams.js';
 import type { MessageStream } from '../stream/message-stream.js';
+import { dismissLater } from '../upstream/dismissal.js';
 import type { MessageSink } from '../upstream/upstream.js';
 
 /** Answers that may be on their way to a client. */
@@ -44,7 +46,7 @@ export class SseCalls {
     const call: SseCall = new SseCall({
       calls,
       session,
-      answer: (id, text) => this.#answer(id, text, session),
+      answer: (id, text) => this.#answer(id, text, session.own),
       over: () => {
         this.#underWay.delete(call);
         session.endCall();
@@ -55,7 +57,9 @@ export class SseCalls {
   }
 
   noteCancelled(id: string): void {
-    for (const call of this.#underWay) call.noteCancelled(id);
+    for (const call of this.#underWay) {
+      if (call.cancel(id)) dismissLater(this.#options.session.upstream, call);
+    }
   }
 
   /** The client has all up to this seq of the own stream. */
@@ -79,10 +83,10 @@ export class SseCalls {
   }
 
   /** @returns a promise that resolves when the next may come. */
-  async #answer(id: string, text: string, into: Pick<MessageStream | Session, 'tell'>): Promise<void> {
+  async #answer(id: string, text: string, into: Pick<MessageStream | OwnStream, 'tell'>): Promise<void> {
     this.#answered.set(id, Number.POSITIVE_INFINITY);
     await into.tell(text, id);
-    const own = await this.#options.session.ownOrNull();
+    const own = await this.#options.session.own.openOrNull();
     const head = own === null ? undefined : this.#options.streams.positions(own.stream)?.head;
     if (head !== undefined && this.#answered.has(id)) this.#answered.set(id, head);
   }
@@ -123,7 +127,7 @@ class SseCall implements MessageSink {
   fail(error: RpcError): void {
     if (this.isClosed) return;
     const { session, answer } = this.#options;
-    session.noteFailed(error);
+    if (!this.#isCancelled) session.noteFailed(error);
     this.end((id) => answer(id, errorText(id, error)));
   }
 
@@ -133,8 +137,21 @@ class SseCall implements MessageSink {
     this.#options.over();
   }
 
-  /** The client waits for it no longer, and for no error either. */
-  noteCancelled(id: string): void {
-    if (this.#unanswered.has(id)) this.#cancelled.add(id);
+  /** The client waits for it no longer, and for no error either. @returns whether it waits for none of the others either. */
+  cancel(id: string): boolean {
+    if (!this.#unanswered.has(id) || this.#cancelled.has(id)) return false;
+    this.#cancelled.add(id);
+    return this.#isCancelled;
+  }
+
+  dismiss(): boolean {
+    if (this.isClosed || !this.#isCancelled) return false;
+    this.end(() => Promise.resolve());
+    return true;
+  }
+
+  get #isCancelled(): boolean {
+    for (const id of this.#unanswered) if (!this.#cancelled.has(id)) return false;
+    return true;
   }
 }

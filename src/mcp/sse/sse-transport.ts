@@ -16,7 +16,7 @@ import { BAD_REQUEST, LIMIT_REACHED, NO_SESSION, type RpcMessage, readMessages }
 import type { ClientRequest, FollowStream, Verdict, WholeAnswer } from '../messages.js';
 import type { Readers } from '../readers.js';
 import { hasNegotiated } from '../revision.js';
-import { beginAtServer, changeNotices, passOn } from '../session/relay.js';
+import { beginAtServer, cancelledIn, changeNotices, passOn } from '../session/relay.js';
 import { Session } from '../session/session.js';
 import { ENDED } from '../session/session-options.js';
 import type { Sessions } from '../session/sessions.js';
@@ -76,7 +76,7 @@ export class SseTransport {
     const { sessions, readers, streams, counts } = this.#options;
     const session = sessions.begin(request, 'sse');
     if (!(session instanceof Session)) return session;
-    const own = await session.ownStream().catch((error: unknown) => {
+    const own = await session.own.open().catch((error: unknown) => {
       sessions.end(session);
       throw error;
     });
@@ -103,7 +103,7 @@ export class SseTransport {
     const position = ids.read(request.lastEventId, session.identity);
     if (position?.seq == null)
       return refusal(400, BAD_REQUEST, 'Last-Event-ID was not given to this session');
-    const own = await session.ownStream();
+    const own = await session.own.open();
     const isNewest = await readers.takeOver(own, request);
     if (!isNewest) return TAKEN_OVER;
     const at = streams.positions(own.stream);
@@ -127,6 +127,7 @@ export class SseTransport {
     if (first.kind === 'response' && this.#asked.has(first.id ?? '')) return this.#recognize(client, first);
     if (first.method === 'initialize') return this.#initialize(client, request, first);
     if (!client.isKept) return refusal(400, BAD_REQUEST, 'initialize comes first', first.id ?? 'null');
+    for (const call of cancelledIn(messages)) client.calls.noteCancelled(call);
     const calls = messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
     return calls.length > 0 ? this.#call(client, request, calls) : this.#pass(client, request, messages);
   }
@@ -138,7 +139,7 @@ export class SseTransport {
     client.isKept = true;
     const answer = await beginAtServer(session, request, message.id, counts);
     if (!('status' in answer)) {
-      await session.tell(answer.text, message.id);
+      await session.own.tell(answer.text, message.id);
       if (answer.value === undefined) sessions.end(session);
       return ACCEPTED;
     }
@@ -161,13 +162,13 @@ export class SseTransport {
   }
 
   async #pass(
-    { session, calls }: SseClient,
+    { session }: SseClient,
     request: ClientRequest,
     messages: readonly RpcMessage[],
   ): Promise<WholeAnswer> {
-    const answer = await passOn(session, request, messages, (call) => calls.noteCancelled(call));
+    const answer = await passOn(session, request, messages);
     // There is no GET of its own by which a client would ask for what belongs to no call.
-    if (answer === ACCEPTED) session.listen(request.forwarded);
+    if (answer === ACCEPTED) session.own.listen(request.forwarded);
     return answer;
   }
 
@@ -195,8 +196,8 @@ export class SseTransport {
     }
     asked.client.isKept = true;
     const { own } = asked;
-    asked.client.session.giveOwn(own);
-    client.session.takeOwn(own);
+    asked.client.session.own.give(own);
+    client.session.own.take(own);
     this.#options.sessions.end(asked.client.session);
     this.#nameEndpoint(own, client.session);
     this.#miss(client, own);

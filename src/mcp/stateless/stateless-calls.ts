@@ -9,7 +9,7 @@ import type { ClientRequest, Verdict, WholeAnswer } from '../messages.js';
 import type { Readers } from '../readers.js';
 import type { Backlog } from '../stream/backlog.js';
 import type { McpStreams } from '../stream/mcp-streams.js';
-import { BEGIN_MS, MessageStream } from '../stream/message-stream.js';
+import { MessageStream } from '../stream/message-stream.js';
 import { follow, wholeStream } from '../stream/stream-verdicts.js';
 import { DURABLE_READER, type DurableCall, type DurableCalls } from './durable-calls.js';
 import type { StatelessCall } from './stateless-call.js';
@@ -84,7 +84,7 @@ export class StatelessCalls {
     });
     void call.read(outcome);
     const as = durable === null ? READER : DURABLE_READER;
-    const messages = await outcome.wholeWithin(BEGIN_MS);
+    const messages = await outcome.beginning();
     if (messages !== null && streams.commitsAtOnce) {
       this.#underWay.delete(reader);
       readers.left(reader, 0);

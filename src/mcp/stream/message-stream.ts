@@ -7,6 +7,7 @@
 
 import type { StreamRef } from '../../broker/edge-stream.js';
 import { errorText, LIMIT_REACHED, type RpcError, type RpcMessage } from '../json-rpc.js';
+import type { Reply } from '../upstream/upstream.js';
 import type { Backlog } from './backlog.js';
 import { EarlyMessages } from './early-messages.js';
 import type { McpStreams } from './mcp-streams.js';
@@ -17,7 +18,9 @@ import { StreamWriter, type Taken } from './stream-writer.js';
  * When an answer is begun at the latest. A client whose connection breaks before that knows that the call failed; from
  * then on it has an id to come back with.
  */
-export const BEGIN_MS = 5;
+const BEGIN_MS = 5;
+/** The same, of a call whose client shows the server who it is, and may have to be told by a status that it may not. */
+const JUDGED_MS = 500;
 
 export interface MessageStreamOptions {
   readonly streams: McpStreams;
@@ -91,7 +94,11 @@ export class MessageStream {
   readonly #early = new EarlyMessages();
   readonly #writer: StreamWriter;
   #closed = false;
-  #closedHook: (() => void) | null = null;
+  #hasBegun = false;
+  #isAccepted = false;
+  #refusal: Reply | null = null;
+  /** Called when something of that has changed. */
+  #changed: (() => void) | null = null;
 
   constructor(options: MessageStreamOptions) {
     this.stream = options.stream;
@@ -129,11 +136,43 @@ export class MessageStream {
     return this.#closed;
   }
 
-  /** The client waits for this call no longer. */
-  cancel(call: string): void {
-    if (!this.#unanswered.has(call) || this.#cancelled.has(call)) return;
+  /** What the server has answered in the place of messages; null: nothing. */
+  get refusal(): Reply | null {
+    return this.#refusal;
+  }
+
+  /** The client waits for this call no longer. @returns whether it waits for none of the others either. */
+  cancel(call: string): boolean {
+    if (!this.#unanswered.has(call) || this.#cancelled.has(call)) return false;
     this.#cancelled.add(call);
     this.note('cancelled', call);
+    return this.#isCancelled;
+  }
+
+  /** Ends it if nobody waits for an answer. @returns whether it was under way. */
+  dismiss(): boolean {
+    if (this.#closed || !this.#isCancelled) return false;
+    this.#unanswered.clear();
+    this.close();
+    return true;
+  }
+
+  get #isCancelled(): boolean {
+    for (const call of this.#unanswered) if (!this.#cancelled.has(call)) return false;
+    return true;
+  }
+
+  accepted(): void {
+    this.#isAccepted = true;
+    this.#changed?.();
+  }
+
+  refused(reply: Reply): boolean {
+    if (this.#hasBegun || this.#closed) return false;
+    this.#refusal = reply;
+    this.#unanswered.clear();
+    this.close();
+    return true;
   }
 
   /**
@@ -173,7 +212,7 @@ export class MessageStream {
   /** Answers every call that is not answered yet. Of those that the client has cancelled it expects no answer. */
   fail(error: RpcError): void {
     if (this.#closed) return;
-    this.#failed(error);
+    if (!this.#isCancelled) this.#failed(error);
     for (const call of this.#unanswered) {
       if (!this.#cancelled.has(call)) void this.tell(errorText(call, error), call);
     }
@@ -215,29 +254,35 @@ export class MessageStream {
   }
 
   /**
-   * Waits for its end, so long at most. Once, and before there is a reader.
+   * Waits until its answer is to be begun: soon, if it does not end before. Once, and before there is a reader.
+   * @param isJudged whether the client shows the server who it is: then until that one has begun, or refused.
    * @returns all that is in it, if it has ended and that is little; null: it is to be read.
    */
-  async wholeWithin(ms: number): Promise<readonly string[] | null> {
-    if (!this.#closed) await this.#closedWithin(ms);
+  async beginning(isJudged = false): Promise<readonly string[] | null> {
+    if (isJudged) await this.#within(JUDGED_MS, () => this.#closed || this.#isAccepted);
+    await this.#within(BEGIN_MS, () => this.#closed);
+    this.#hasBegun = true;
     const messages = this.#early.take();
     return this.#writer.hasEnded ? messages : null;
   }
 
-  #closedWithin(ms: number): Promise<void> {
-    return new Promise((resolve) => {
+  async #within(ms: number, isSo: () => boolean): Promise<void> {
+    if (isSo()) return;
+    await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
-      this.#closedHook = () => {
+      this.#changed = () => {
+        if (!isSo()) return;
         clearTimeout(timer);
         resolve();
       };
     });
+    this.#changed = null;
   }
 
   #over(): void {
     this.#closed = true;
     this.#answered();
-    this.#closedHook?.();
+    this.#changed?.();
   }
 
   /** What cannot be told is not left out in silence: its call ends. */

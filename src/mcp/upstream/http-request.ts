@@ -106,7 +106,8 @@ export async function readText(response: HttpResponse, bytesMax: number): Promis
     if (length > bytesMax) throw new UpstreamError('message_too_large');
     chunks.push(chunk);
   });
-  return Buffer.concat(chunks).toString();
+  // Clients leave a byte order mark out as well.
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 /**

@@ -5,17 +5,15 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SseDecoder } from '../../client/sse-decoder.js';
-import { type RpcMessage, readMessages } from '../json-rpc.js';
+import type { RpcMessage } from '../json-rpc.js';
 import { answerSink } from '../stream/answer-sink.js';
 import { hasForgotten, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
-import { type HttpTarget, readEvents, readText, type UnderWay } from './http-request.js';
+import type { HttpTarget, UnderWay } from './http-request.js';
 import { HttpResponse } from './http-response.js';
-import { pushAll } from './push-all.js';
+import { failInto, RESUME_MS, type Resumable, readAnswer, tellRefusal } from './read-answer.js';
 import {
   type ForwardedHeaders,
   INITIALIZED,
-  LINGER_MS,
   type MessageSink,
   NOWHERE,
   type Reply,
@@ -29,8 +27,6 @@ import {
 const RESUMES_MAX = 5;
 /** What may be otherwise at the next attempt. */
 const MAY_PASS: ReadonlySet<UpstreamReason> = new Set(['unreachable', 'broken']);
-/** When the server does not say; as in its clients. */
-const RESUME_MS = 1000;
 /** The longest pause that a server may ask for, and between attempts to listen. */
 const PAUSE_MS_MAX = 30_000;
 
@@ -44,14 +40,23 @@ export interface HttpUpstreamOptions {
   readonly renewed: () => void;
 }
 
+/** A request, and what its answer goes to where it is one of a call. */
+interface Asked {
+  readonly body: Uint8Array | null;
+  readonly sink?: MessageSink;
+}
+
 export class HttpUpstream implements Upstream {
   readonly #options: HttpUpstreamOptions;
-  /** Bounded by the calls of a session. */
   readonly #underWay = new Set<UnderWay>();
+  /** By the sink of each call; bounded by the calls of a session. */
+  readonly #calls = new Map<MessageSink, Set<UnderWay>>();
   readonly #ending = new AbortController();
   /** The server's name for the session; null: it has none. */
   #sessionId: string | null = null;
   #revision: string | null = null;
+  /** What the client has shown last that the server took: what goes on may outlive what it began with. */
+  #authorization: string | null = null;
   /** What began the session, to begin it again. */
   #beginning: { body: Uint8Array; headers: ForwardedHeaders } | null = null;
   #renewing: Promise<void> | null = null;
@@ -85,7 +90,7 @@ export class HttpUpstream implements Upstream {
     headers: ForwardedHeaders,
     before: MessageSink,
   ): Promise<RpcMessage | Reply> {
-    const response = await this.#request('POST', headers, body);
+    const response = await this.#request('POST', headers, { body });
     if (!isSuccess(response)) return this.#toReply(response);
     const answer = await this.#firstAnswer(response, before);
     this.#sessionId = response.header('mcp-session-id');
@@ -96,7 +101,7 @@ export class HttpUpstream implements Upstream {
   }
 
   call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): void {
-    failInto(sink, this.#call(body, headers, sink));
+    this.#begin(sink, this.#call(body, headers, sink));
   }
 
   resume(reached: string | null, headers: ForwardedHeaders, sink: MessageSink): void {
@@ -105,11 +110,15 @@ export class HttpUpstream implements Upstream {
       const from = await this.#resume({ lastId: reached, retryMs: RESUME_MS }, headers, sink);
       await this.#takeUp(from, headers, sink);
     };
-    failInto(sink, takeUp());
+    this.#begin(sink, takeUp());
+  }
+
+  dismiss(sink: MessageSink): void {
+    for (const request of this.#calls.get(sink) ?? []) request.destroy();
   }
 
   async send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply> {
-    const answer = await this.#requestInSession('POST', headers, body);
+    const answer = await this.#requestInSession('POST', headers, { body });
     return answer instanceof HttpResponse ? this.#toReply(answer) : answer;
   }
 
@@ -122,21 +131,31 @@ export class HttpUpstream implements Upstream {
 
   async suspend(): Promise<void> {
     this.#ending.abort();
-    for (const request of this.#underWay) request.destroy();
+    for (const underWay of [this.#underWay, ...this.#calls.values()]) {
+      for (const request of underWay) request.destroy();
+    }
   }
 
   async end(): Promise<void> {
     await this.suspend();
     if (this.#sessionId === null) return;
-    const headers = this.#withSession(this.#beginning?.headers ?? {});
+    const headers = this.#withSession(this.#withNewest(this.#beginning?.headers ?? {}));
     // Nobody is there to be told what comes of it.
     const response = await this.#options.target.request('DELETE', headers, null).catch(() => null);
     response?.destroy();
   }
 
+  #begin(sink: MessageSink, call: Promise<void>): void {
+    failInto(
+      sink,
+      call.finally(() => this.#calls.delete(sink)),
+    );
+  }
+
   async #call(body: Uint8Array, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
-    const answer = await this.#requestInSession('POST', headers, body);
+    const answer = await this.#requestInSession('POST', headers, { body, sink });
     if (!(answer instanceof HttpResponse)) return tellRefusal(answer, sink);
+    sink.accepted?.();
     await this.#takeUp(await this.#readAnswer(answer, sink), headers, sink);
   }
 
@@ -154,9 +173,9 @@ export class HttpUpstream implements Upstream {
 
   /** Takes an event stream up where it broke. @returns where it is now. */
   async #resume(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<Resumable> {
-    const resuming = this.#withSession({ ...headers, 'Last-Event-ID': from.lastId });
+    const resuming = this.#withSession({ ...this.#withNewest(headers), 'Last-Event-ID': from.lastId });
     try {
-      const response = await this.#request('GET', resuming, null);
+      const response = await this.#request('GET', resuming, { body: null, sink });
       if (isSuccess(response) && isEventStream(response)) {
         return (await this.#readAnswer(response, sink)) ?? from;
       }
@@ -184,7 +203,11 @@ export class HttpUpstream implements Upstream {
       const before = last;
       try {
         const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
-        const answer = await this.#requestInSession('GET', { ...headers, ...resuming }, null);
+        const answer = await this.#requestInSession(
+          'GET',
+          { ...this.#withNewest(headers), ...resuming },
+          { body: null },
+        );
         if (answer instanceof HttpResponse && isEventStream(answer)) {
           failures = 0;
           last = (await this.#readAnswer(answer, sink)) ?? before;
@@ -204,41 +227,8 @@ export class HttpUpstream implements Upstream {
     }
   }
 
-  /**
-   * Gives the messages of an answer to the sink, in their order.
-   * @returns where to take it up again if it ended or broke too soon; null: nowhere.
-   * @throws {UpstreamError}
-   */
-  async #readAnswer(response: HttpResponse, sink: MessageSink): Promise<Resumable | null> {
-    if (!isEventStream(response)) {
-      await pushAll(await readText(response, this.#options.messageBytesMax), sink, null);
-      if (!sink.isClosed) throw new UpstreamError('rubbish');
-      return null;
-    }
-    const decoder = new SseDecoder();
-    let lastId = '';
-    let lingering: NodeJS.Timeout | undefined;
-    try {
-      await readEvents(response, this.#options.messageBytesMax, {
-        decoder,
-        take: ({ id, type, data }) => {
-          if (id !== null) lastId = id;
-          if (data === null || data === '' || (type !== '' && type !== 'message')) {
-            if (id !== null && id !== '') sink.reached?.(id);
-            return undefined;
-          }
-          const room = pushAll(data, sink, lastId === '' ? null : lastId);
-          if (sink.isClosed) lingering ??= setTimeout(() => response.destroy(), LINGER_MS);
-          return room;
-        },
-      });
-    } catch (error) {
-      const isResumable = error instanceof UpstreamError && error.reason === 'broken' && lastId !== '';
-      if (!isResumable && !sink.isClosed) throw error;
-    } finally {
-      clearTimeout(lingering);
-    }
-    return lastId === '' ? null : { lastId, retryMs: decoder.retryMs ?? RESUME_MS };
+  #readAnswer(response: HttpResponse, sink: MessageSink): Promise<Resumable | null> {
+    return readAnswer(response, sink, this.#options.messageBytesMax);
   }
 
   #toReply(response: HttpResponse): Promise<Reply> {
@@ -252,16 +242,19 @@ export class HttpUpstream implements Upstream {
   async #requestInSession(
     method: 'POST' | 'GET',
     headers: ForwardedHeaders,
-    body: Uint8Array | null,
+    asked: Asked,
   ): Promise<HttpResponse | Reply> {
     // Whoever comes while it begins anew has a session to wait for.
     await this.#renewing?.catch(() => undefined);
     const sessionId = this.#sessionId;
-    const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), body));
+    const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), asked));
+    if (method === 'POST' && answer instanceof HttpResponse) {
+      this.#authorization = headers.authorization ?? this.#authorization;
+    }
     if (sessionId === null || answer instanceof HttpResponse || !hasForgotten(answer)) return answer;
     await this.#renew(sessionId);
     const { 'Last-Event-ID': _, ...fresh } = headers;
-    return this.#refusalOr(this.#request(method, this.#withSession(fresh), body));
+    return this.#refusalOr(this.#request(method, this.#withSession(fresh), asked));
   }
 
   async #refusalOr(requested: Promise<HttpResponse>): Promise<HttpResponse | Reply> {
@@ -272,14 +265,26 @@ export class HttpUpstream implements Upstream {
   async #request(
     method: 'POST' | 'GET',
     headers: ForwardedHeaders,
-    body: Uint8Array | null,
+    { body, sink }: Asked,
   ): Promise<HttpResponse> {
+    const underWay = sink === undefined ? this.#underWay : this.#underWayFor(sink);
     if (this.#ending.signal.aborted) throw new UpstreamError('broken');
     const media: Record<string, string> =
       body === null
         ? { Accept: 'text/event-stream' }
         : { Accept: ACCEPT, 'Content-Type': 'application/json' };
-    return this.#options.target.request(method, { ...headers, ...media }, body, this.#underWay);
+    return this.#options.target.request(method, { ...headers, ...media }, body, underWay);
+  }
+
+  #underWayFor(sink: MessageSink): Set<UnderWay> {
+    const underWay = this.#calls.get(sink) ?? new Set();
+    this.#calls.set(sink, underWay);
+    return underWay;
+  }
+
+  #withNewest(headers: ForwardedHeaders): ForwardedHeaders {
+    const isShown = headers.authorization !== undefined && this.#authorization !== null;
+    return isShown ? { ...headers, authorization: this.#authorization as string } : headers;
   }
 
   #withSession(headers: ForwardedHeaders): ForwardedHeaders {
@@ -300,7 +305,8 @@ export class HttpUpstream implements Upstream {
   }
 
   async #beginAgain(forgotten: string): Promise<void> {
-    const { body, headers } = this.#beginning as { body: Uint8Array; headers: ForwardedHeaders };
+    const { body, headers: before } = this.#beginning as { body: Uint8Array; headers: ForwardedHeaders };
+    const headers = this.#withNewest(before);
     this.#sessionId = null;
     this.#revision = null;
     const answer = await this.initialize(body, headers, NOWHERE).catch((error: unknown) => {
@@ -311,7 +317,7 @@ export class HttpUpstream implements Upstream {
       this.#sessionId = forgotten;
       throw new UpstreamError('session_lost', answer.status);
     }
-    await this.#toReply(await this.#request('POST', this.#withSession(headers), INITIALIZED));
+    await this.#toReply(await this.#request('POST', this.#withSession(headers), { body: INITIALIZED }));
     this.#options.renewed();
   }
 
@@ -320,24 +326,4 @@ export class HttpUpstream implements Upstream {
       throw new UpstreamError('broken');
     });
   }
-}
-
-/** What fails of a call answers it. */
-function failInto(sink: MessageSink, call: Promise<void>): void {
-  void call.catch((error: unknown) => {
-    if (!(error instanceof UpstreamError)) throw error;
-    sink.fail(error.toRpcError());
-  });
-}
-
-/** An HTTP error: what it says goes to the client, where it is an answer to the call. @throws {UpstreamError} `refused` */
-function tellRefusal({ status, body }: Reply, sink: MessageSink): void {
-  for (const message of readMessages(body) ?? []) if (message.kind === 'response') void sink.push(message);
-  if (!sink.isClosed) throw new UpstreamError('refused', status);
-}
-
-/** Where an event stream can be taken up again. */
-interface Resumable {
-  readonly lastId: string;
-  readonly retryMs: number;
 }

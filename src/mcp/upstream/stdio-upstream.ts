@@ -98,6 +98,10 @@ export class StdioUpstream implements Upstream {
     sink.fail(new UpstreamError('broken').toRpcError());
   }
 
+  dismiss(sink: MessageSink): void {
+    for (const waiting of this.#waiting) if (waiting.sink === sink) this.#settle(waiting, null);
+  }
+
   async send(body: Uint8Array): Promise<Reply> {
     if (this.#child === null) await this.#renew();
     this.#write(body);
@@ -165,6 +169,7 @@ export class StdioUpstream implements Upstream {
       timer: setTimeout(() => this.#settle(waiting, new UpstreamError('silent')), silenceMs),
     };
     this.#waiting.add(waiting);
+    sink.accepted?.();
     this.#write(body);
   }
 

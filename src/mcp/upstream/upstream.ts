@@ -18,6 +18,10 @@ export interface MessageSink {
   reached?(id: string): void;
   /** The server will not say what was waited for. */
   fail(error: RpcError): void;
+  /** The server has begun an answer: it does not refuse the request. */
+  accepted?(): void;
+  /** The server has refused the request for who asks. @returns false: nobody can be told by a status any more. */
+  refused?(reply: Reply): boolean;
 }
 
 /** For what nobody waits for. */
@@ -65,6 +69,8 @@ export interface Upstream {
    * @param reached where the server's stream can be taken up; null: nobody knows.
    */
   resume(reached: string | null, headers: ForwardedHeaders, sink: MessageSink): void;
+  /** Nobody waits any more for what was to go to this sink. */
+  dismiss(sink: MessageSink): void;
   /** Sends what is not answered by messages. @throws {UpstreamError} */
   send(body: Uint8Array, headers: ForwardedHeaders): Promise<Reply>;
   /** Has messages that belong to no call go to the sink from now on. Once. @param reached as in `resume` */
