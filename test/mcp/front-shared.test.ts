@@ -169,6 +169,22 @@ describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
     assert.deepEqual(messagesOf(call).at(-1)?.result, { done: true });
   });
 
+  it('12.5, 12.11 a call that was cancelled at another broker is let go of', async (context) => {
+    const { upstream, here, there } = await stage(context);
+    const client = await McpClient.open(here.port);
+    const call = await client.call(1);
+    const exchange = (await upstream.nextCall()).stream().progress(1);
+    await untilMessages(call, 1);
+    assert.equal(
+      (await client.at(there.port).notify('notifications/cancelled', { requestId: 1 })).status,
+      202,
+    );
+    await exchange.closed;
+    assert.equal(await call.untilEnded(), 'end');
+    assert.deepEqual([progressOf(call), messagesOf(call).length], [[1], 1]);
+    for (const broker of [here, there]) assert.deepEqual(broker.errors, []);
+  });
+
   it('12.8, 12.10 clients without sessions, and those of HTTP+SSE, are served by the one that they ask', async (context) => {
     const { upstream, here } = await stage(context, 1);
     const called = SseSubscription.open(here.port, 'a call', {

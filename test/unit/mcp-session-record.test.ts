@@ -26,6 +26,18 @@ describe('12.11 a record of a session that two brokers have changed', () => {
     assert.equal(merged.upstream.id, 'first');
   });
 
+  it('has what either has cancelled, whoever began anew', () => {
+    const mine = { ...before, cancelled: ['"a"'] };
+    const theirs = { ...before, cancelled: ['"b"'] };
+    for (const [here, there] of [
+      [mine, theirs],
+      [{ ...mine, upstream: renewed }, theirs],
+      [mine, { ...theirs, upstream: renewed }],
+    ] as const) {
+      assert.deepEqual([...(mergeRecords(before, here, there).cancelled ?? [])].sort(), ['"a"', '"b"']);
+    }
+  });
+
   it('forgets what was answered where the server began anew, whoever found that out', () => {
     const anew: SessionRecord = { ...before, upstream: renewed, answered: ['7'] };
     const old: SessionRecord = { ...before, answered: ['1', '2'] };

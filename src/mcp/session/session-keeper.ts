@@ -73,8 +73,9 @@ export class SessionKeeper {
     const { session, path } = this.#options;
     const { id, principal, revision, capabilities, serverRequests } = session;
     const { listening, record } = session.own;
+    const cancelled = session.cancelled === undefined ? {} : { cancelled: session.cancelled };
     const own = record === null ? null : { ...record, isRead: this.#isOwnRead };
     const { answered } = serverRequests;
-    return { id, path, principal, revision, capabilities, upstream, listening, own, answered };
+    return { id, path, principal, revision, capabilities, upstream, listening, own, answered, ...cancelled };
   }
 }

@@ -19,6 +19,8 @@ export interface SessionRecord {
   readonly own: OwnRecord | null;
   /** Ids, as JSON, of the server's requests that the client has answered. */
   readonly answered: readonly string[];
+  /** The same of calls that it has cancelled lately; absent where no other broker may have them under way. */
+  readonly cancelled?: readonly string[];
 }
 
 export interface OwnRecord {
@@ -61,12 +63,17 @@ export function mergeRecords(
   mine: SessionRecord,
   theirs: SessionRecord,
 ): SessionRecord {
+  const cancelled = { cancelled: union(theirs.cancelled ?? [], mine.cancelled ?? []) };
   // A server that has begun anew counts its requests from the beginning: what was answered before is of another.
   if (!isSameUpstream(mine, before)) {
-    return { ...theirs, upstream: mine.upstream, answered: mine.answered };
+    return { ...theirs, ...cancelled, upstream: mine.upstream, answered: mine.answered };
   }
-  if (!isSameUpstream(theirs, before)) return theirs;
-  return { ...theirs, answered: [...new Set([...theirs.answered, ...mine.answered])] };
+  if (!isSameUpstream(theirs, before)) return { ...theirs, ...cancelled };
+  return { ...theirs, ...cancelled, answered: union(theirs.answered, mine.answered) };
+}
+
+function union(a: readonly string[], b: readonly string[]): string[] {
+  return [...new Set([...a, ...b])];
 }
 
 function isSameUpstream(a: SessionRecord, b: SessionRecord): boolean {

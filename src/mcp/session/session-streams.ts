@@ -94,8 +94,14 @@ export class SessionStreams {
     }
   }
 
-  /** Keeps what is in use from its time to live. */
+  /** Keeps what is in use from its time to live, and forgets what that has taken. */
   keep(): void {
+    // Of the oldest first, and seldom of another: each may be much of what there is of a session.
+    for (let oldest = this.#answered[0]; oldest !== undefined; oldest = this.#answered[0]) {
+      if (oldest.reader !== null || this.#options.streams.positions(oldest.stream) !== null) break;
+      this.#byKey.delete(oldest.key);
+      this.#answered.shift();
+    }
     for (const stream of this.#byKey.values()) {
       const isInUse = !stream.isClosed || stream.reader !== null;
       if (isInUse) this.#options.streams.touch(stream.stream);

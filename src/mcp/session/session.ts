@@ -7,6 +7,7 @@ import { RequestError } from '../../errors.js';
 import type { EventPosition, StreamIdentity } from '../event-id.js';
 import { FrontCount } from '../front-counts.js';
 import type { RpcError } from '../json-rpc.js';
+import { Newest } from '../newest.js';
 import { takesPriming } from '../revision.js';
 import type { CallsBefore, MessageStream } from '../stream/message-stream.js';
 import { OWN_STREAM, sseKey } from '../stream/stream-keys.js';
@@ -22,6 +23,9 @@ import { ENDED, type SessionOptions, type Transport } from './session-options.js
 import type { SessionRecord } from './session-record.js';
 import { SessionStreams } from './session-streams.js';
 import { SharedSession } from './shared-session.js';
+
+/** Another broker has heard of one long before so many follow. */
+const CANCELLED_MAX = 100;
 
 export class Session {
   readonly id: string;
@@ -46,6 +50,8 @@ export class Session {
 
   readonly #options: SessionOptions;
   readonly #byKey: SessionStreams;
+  /** By ids as JSON: calls that the client has cancelled, at whichever broker. */
+  readonly #cancelled = new Newest<true>(CANCELLED_MAX);
   #underWay = 0;
   #ended = false;
 
@@ -174,13 +180,22 @@ export class Session {
     else this.upstream.resume(reached, note?.headers ?? {}, stream);
   }
 
-  /** The client waits for these no longer. */
+  /** What is to be kept of calls that were cancelled; undefined: no other broker has a part in the session. */
+  get cancelled(): string[] | undefined {
+    return this.shared === null ? undefined : Array.from(this.#cancelled, ([call]) => call);
+  }
+
+  /** The client waits for this call no longer. */
   noteCancelled(call: string): void {
     for (const stream of this.#byKey) if (stream.cancel(call)) dismissLater(this.upstream, stream);
+    if (this.shared === null || this.#cancelled.has(call)) return;
+    this.#cancelled.set(call, true);
+    this.keeper?.keep();
   }
 
   /** Goes on with what another process has left; `own.restore` and `restoreCall` follow. */
-  restore({ revision, capabilities, answered }: SessionRecord): void {
+  restore({ revision, capabilities, answered, cancelled = [] }: SessionRecord): void {
+    for (const call of cancelled) this.#cancelled.set(call, true);
     this.revision = revision;
     this.capabilities = capabilities;
     this.serverRequests.restore(answered);

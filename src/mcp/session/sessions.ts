@@ -93,6 +93,16 @@ export class Sessions implements Iterable<Session> {
     else if (this.#isFull || this.restore(record) === null) records.forget(label);
   }
 
+  /** Calls that are under way here may have been cancelled elsewhere. */
+  #refresh(records: SharedRecords, session: Session): void {
+    records.look(session.label).then(
+      (record) => record !== null && session.shared?.refresh(session, record),
+      (error: unknown) => {
+        if (!(error instanceof RequestError)) throw error;
+      },
+    );
+  }
+
   get #isFull(): boolean {
     return this.#byId.size >= this.#options.sessionsMax;
   }
@@ -137,6 +147,7 @@ export class Sessions implements Iterable<Session> {
         // It may be in use elsewhere: the time to live is that of its record.
         if (sharedRecords.has(session.label) || !session.keeper.hasBegun) session.keep();
         else this.#drop(session);
+        if (session.callsUnderWay > 0) this.#refresh(sharedRecords, session);
       } else if (nowMs - session.usedAtMs < sessionTtlMs[session.transport]) session.keep();
       else this.end(session);
     }

@@ -47,9 +47,14 @@ export class SharedSession {
   }
 
   /** Takes up what was written of the session, here or by another broker. */
-  refresh({ upstream, serverRequests }: Session, record: SessionRecord): void {
+  refresh(session: Session, record: SessionRecord): void {
     if (record === this.#record) return;
     this.#record = record;
+    const { upstream, serverRequests, cancelled } = session;
+    for (const call of record.cancelled ?? []) {
+      // An id that was cancelled before may have been given to another call since.
+      if (cancelled?.includes(call) !== true) session.noteCancelled(call);
+    }
     const isSame = upstream.session?.id === record.upstream.id;
     serverRequests.restore(isSame ? [...serverRequests.answered, ...record.answered] : record.answered);
     upstream.adopt(record.upstream);
