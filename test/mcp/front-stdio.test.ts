@@ -30,6 +30,8 @@ describe('12.7 a server over standard input and output', () => {
     `/files=stdio:'${process.execPath}' ${SERVER} --with a,b`,
     '--mcp',
     '/nowhere=stdio:/no/such/program',
+    '--body-bytes-max',
+    '256KiB',
   );
   const open = () => McpClient.open(broker.port, { path: '/files' });
   const tool = (client: McpClient, id: number, name: string) =>
@@ -107,6 +109,23 @@ describe('12.7 a server over standard input and output', () => {
     await Promise.all([held.untilEnded(), last.untilEnded()]);
     for (const call of [held, last]) assert.equal(messagesOf(call).at(-1)?.error?.data?.reason, 'broken');
     assert.notEqual(await pidOf(client), pid);
+  });
+
+  it('12.7 what a program does not read is refused once it is too much', async () => {
+    const client = await open();
+    await (await tool(client, 1, 'deaf')).untilEnded();
+    const data = 'x'.repeat(60_000);
+    const refused = await eventually('a refusal', async () => {
+      const answer = await client.notify('notifications/message', { data });
+      return answer.status === 202 ? undefined : answer;
+    });
+    assert.equal(refused.status, 502);
+    const { error } = refused.json<{ error: { code: number; data: unknown } }>();
+    assert.deepEqual([error.code, error.data], [-32016, { reason: 'silent' }]);
+    const call = await tool(client, 2, 'pid');
+    await call.untilEnded();
+    assert.deepEqual(messagesOf(call).at(-1)?.error?.data, { reason: 'silent' });
+    await client.delete();
   });
 
   it('12.7 a program that is not there is answered for', async () => {

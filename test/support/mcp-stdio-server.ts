@@ -55,6 +55,10 @@ createInterface({ input: process.stdin }).on('line', (line) => {
       process.stdout.write('this is no message\n\n');
       process.stderr.write('something for people\n');
       return say({ id, result: { after: 'garbage' } });
+    case 'deaf':
+      say({ id, result: {} });
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+      return;
     case 'die':
       process.exit(3);
       return;

@@ -170,7 +170,11 @@ export class StdioUpstream implements Upstream {
     };
     this.#waiting.add(waiting);
     sink.accepted?.();
-    this.#write(body);
+    try {
+      this.#write(body);
+    } catch (error) {
+      this.#settle(waiting, asUpstreamError(error));
+    }
   }
 
   #settle(waiting: Waiting, error: UpstreamError | null): void {
@@ -212,10 +216,14 @@ export class StdioUpstream implements Upstream {
     return calls.length === 1 ? (calls[0] as Waiting) : null;
   }
 
+  /** @throws {UpstreamError} `silent`: it does not read what it was sent before */
   #write(body: Uint8Array): void {
+    const stdin = this.#child?.stdin;
+    if (stdin === undefined) return;
+    if (stdin.writableLength > this.#options.messageBytesMax) throw new UpstreamError('silent');
     const text = textOf(body);
     const line = /[\r\n]/.test(text) ? JSON.stringify(JSON.parse(text)) : text;
-    this.#child?.stdin.write(`${line}\n`);
+    stdin.write(`${line}\n`);
   }
 
   #renew(): Promise<void> {
