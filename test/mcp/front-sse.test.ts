@@ -171,6 +171,20 @@ describeOnEdges('12.10 HTTP+SSE', FLAGS, (broker) => {
     stranger.first.cut();
   });
 
+  it('12.5, 12.10 a call that was cancelled is let go of, although the server keeps it open', async () => {
+    const underWay = async () => total(await scrape(broker.port), 'gapless_mcp_calls_under_way');
+    const before = await underWay();
+    const client = await McpSseClient.open(broker.port);
+    await client.call('mine');
+    const there = (await upstream.nextCall()).stream().progress(1);
+    await untilMessage(client.first, ({ method }) => method === 'notifications/progress');
+    assert.equal((await client.notify('notifications/cancelled', { requestId: 'mine' })).status, 202);
+    await there.closed;
+    assert.equal(await underWay(), before);
+    assert.equal(sseMessagesOf(client.first).filter(answers('mine')).length, 0);
+    client.first.cut();
+  });
+
   it('12.10 what is no message, and what comes before initialize, is refused', async () => {
     const client = await McpSseClient.connect(broker.port);
     assert.equal((await client.post('ping')).status, 400);
