@@ -7,6 +7,7 @@ import {
   deleteStream,
   freshStream,
   MEDIA_TYPES,
+  publish,
   publishRequest,
   readAll,
 } from '../support/gapless-client.js';
