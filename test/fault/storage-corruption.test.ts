@@ -76,6 +76,7 @@ describe('the file of a log is damaged', () => {
       const seed = seededPrng(context).below(1_000_000);
       const args = [READER_FILE, original, directory, String(seed), String(DAMAGES)];
       const reader = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+      context.after(() => reader.kill('SIGKILL'));
       let [said, complaints] = ['', ''];
       reader.stdout.on('data', (text: Buffer) => {
         said += text;
@@ -87,6 +88,7 @@ describe('the file of a log is damaged', () => {
       const last = readFileSync(join(original, 'last.txt'), 'utf8');
       assert.deepEqual({ code, signal }, { code: 0, signal: null }, `${last}: ${complaints}`);
       const { refused, right } = JSON.parse(said) as { refused: number; right: number };
+      context.diagnostic(`${refused} were refused, ${right} read right`);
       assert.equal(refused + right, DAMAGES);
       assert.ok(refused > DAMAGES / 4, `only ${refused} were refused`);
       rmSync(original, { recursive: true });
