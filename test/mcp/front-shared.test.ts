@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, type TestContext } from 'node:test';
 import type { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
+import { request } from '../support/http.js';
 import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
 import { McpSseClient, untilMessage } from '../support/mcp-sse-client.js';
 import { type JsonRpc, McpUpstream } from '../support/mcp-upstream.js';
@@ -22,8 +23,20 @@ async function stage(context: TestContext, brokers = 2): Promise<Stage> {
   const nats = await NatsServer.start(context);
   const mcp = ['--mcp', `/mcp=${upstream.url}`, '--drain-ms', '0'];
   const started = await startBrokers(context, nats, brokers, ...mcp);
+  // They listen before that, and what is asked meanwhile waits.
+  await Promise.all(started.map(({ port }) => untilBegun(port)));
   const [here, there, third] = started as [BrokerProcess, BrokerProcess, BrokerProcess];
   return { upstream, here, there, third };
+}
+
+/** Resolves when the front has what it needs of the log. */
+function untilBegun(port: number): Promise<unknown> {
+  const isBegun = (): Promise<boolean> =>
+    request(port, { path: '/v1/mcp' }).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+  return eventually('the front to have begun', isBegun, 60_000);
 }
 
 /** What a client gets that comes back to a call. */
@@ -60,9 +73,9 @@ describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
     assert.deepEqual(messagesOf(again).at(-1)?.result, { done: true });
 
     const other = await elsewhere.call(2);
-    const request = await upstream.nextCall();
-    assert.equal(request.header('mcp-session-id'), 'upstream-session');
-    request.json({ by: 'there' });
+    const asked = await upstream.nextCall();
+    assert.equal(asked.header('mcp-session-id'), 'upstream-session');
+    asked.json({ by: 'there' });
     await other.untilEnded();
     assert.deepEqual(messagesOf(other).at(-1)?.result, { by: 'there' });
     // Answered there, and read here again from its beginning.
