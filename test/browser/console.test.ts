@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { reasonToSkipBrowser } from '../support/chromium.js';
 import { cursorOf, range } from '../support/cursor.js';
@@ -12,6 +13,10 @@ import { LiveSocket } from '../support/websocket-client.js';
 import { useStage } from './stage.js';
 
 const HOSTILE = '<img src=x onerror="window.harmed = true"><script>window.harmed = true</script>';
+
+/** In the page: where each mark of the bar stands, and what it says. */
+const MARKS = `[...document.querySelectorAll('.bar .mark')].map((mark) =>
+  [mark.getAttribute('style'), mark.getAttribute('title'), mark.textContent])`;
 
 const files = new Files();
 const issuer = await Issuer.create('ES256');
@@ -64,6 +69,15 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     return response.json<Published>();
   }
 
+  /** Waits until the cells of a stream's line say this. */
+  async function untilCells(stream: string, expected: readonly string[]): Promise<void> {
+    let seen: string[] = [];
+    await eventually('the cells', async () => {
+      seen = await rowOf(stream).getByRole('cell').allTextContents();
+      return isDeepStrictEqual(seen, expected);
+    }).catch((cause) => assert.deepEqual(seen, expected, String(cause)));
+  }
+
   function rowOf(stream: string): Locator {
     return page.getByRole('row').filter({ has: page.getByRole('link', { name: stream, exact: true }) });
   }
@@ -103,13 +117,10 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     const stream = freshStream('listed');
     await open();
     await publishLines(stream, range(1, 3).map(String));
-    await rowOf(stream).waitFor();
-    const cells = () => rowOf(stream).getByRole('cell').allTextContents();
-    assert.deepEqual(await cells(), ['', '1', '3', '3', '0', '–']);
+    await untilCells(stream, ['', '1', '3', '3', '0', '–']);
     const subscription = await SseSubscription.open(stage.broker.port, stream, { headers: bearer(program) });
     await publishLines(stream, range(4, 2001).map(String));
-    await rowOf(stream).filter({ hasText: '2,001' }).filter({ hasText: 'up to date' }).waitFor();
-    assert.deepEqual(await cells(), ['', '1', '2,001', '2,001', '1', 'up to date']);
+    await untilCells(stream, ['', '1', '2,001', '2,001', '1', 'up to date']);
     subscription.cut();
     await fitsSmallScreens();
     await page.getByRole('searchbox').fill('no-stream-begins-so');
@@ -130,16 +141,16 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
       name: /Events 1 to 200 are kept\. 3 readers, .* 1 named subscriber/,
     });
     await bar.waitFor();
-    const marks = await Promise.all(
-      (await bar.locator('.mark').all()).map(async (mark) => {
-        const style = await mark.getAttribute('style');
-        return [style, await mark.getAttribute('title'), await mark.textContent()];
-      }),
-    );
-    assert.deepEqual(marks, [
+    const expected = [
       ['left: 100%;', '3 readers at 200', '3'],
       ['left: 50%;', `billing at ${cursorOf(epoch, 100)}`, ''],
-    ]);
+    ];
+    let marks: unknown;
+    // They may still be on their way to the newest event.
+    await eventually('the marks', async () => {
+      marks = await page.evaluate(MARKS);
+      return isDeepStrictEqual(marks, expected);
+    }).catch((cause) => assert.deepEqual(marks, expected, String(cause)));
     const readers = page.getByRole('region', { name: 'Readers' });
     await readers.getByRole('row').filter({ hasText: 'billing' }).filter({ hasText: '100' }).waitFor();
 
