@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { positionOf, range, seqOf } from '../support/cursor.js';
 import { createStream, freshStream, MEDIA_TYPES, publish, stateOf } from '../support/gapless-client.js';
-import { HttpConnection } from '../support/http.js';
 import type { SseEvent } from '../support/sse-parser.js';
 
 /** Event `seq` has the type of `seq` modulo their number; `message` is untyped. */
@@ -33,18 +32,19 @@ export class FilledStream {
     return new FilledStream(port, name, epoch, eventBytes);
   }
 
-  /** Publishes so many events more, in batches, each after the answer to the last. */
+  /**
+   * Publishes so many events more, in batches, each after the answer to the last. Each has a connection of its own: one
+   * that waits for a busy test to read its answer is closed as idle.
+   */
   async fill(events: number): Promise<void> {
-    const connection = await HttpConnection.open(this.port);
     const end = this.head + events;
     while (this.head < end) {
       const last = Math.min(end, this.head + BATCH_EVENTS);
       const batch = range(this.head + 1, last).map((seq) => ({ type: typeOf(seq), data: this.dataOf(seq) }));
-      const published = await publish(connection, this.name, JSON.stringify(batch), MEDIA_TYPES.batch);
+      const published = await publish(this.port, this.name, JSON.stringify(batch), MEDIA_TYPES.batch);
       assert.deepEqual(published, { epoch: this.epoch, first: this.head + 1, last });
       this.head = last;
     }
-    connection.destroy();
   }
 
   /** What one event takes as a frame (contract 4.3), at least and at most. */
