@@ -241,6 +241,23 @@ test('2.1 a stream that nobody uses for its time to live goes, unless somebody r
   assert.equal(b.directory.find('s'), null);
 });
 
+test('2.1 that a stream is read is written once, however many brokers have readers', async () => {
+  const medium = new SharedMedium();
+  const brokers = await Promise.all([1, 2, 3].map(() => ReplicaStage.start({ medium })));
+  const [a] = brokers as [ReplicaStage];
+  await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
+  await settled();
+  for (const broker of brokers) {
+    broker.hasReaders('s', true);
+    broker.nowMs += 6_000;
+  }
+  const entriesBefore = medium.entries.length;
+  for (const { retention } of brokers) retention.sweep();
+  // Whoever was not first writes after a pause, if there is still something to write.
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.equal(medium.entries.length, entriesBefore + 1);
+});
+
 for (const isExact of [true, false]) {
   const refuses = isExact ? 'refuses what does not count' : 'lets through what races';
   test(`3.1, 3.4 publishers at several brokers, with answers that are lost, on a log that ${refuses} (I1, I3, I6)`, async (context) => {

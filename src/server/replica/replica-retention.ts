@@ -113,7 +113,8 @@ export class ReplicaRetention {
     if (due === 'retention') return this.#trim(stream, nowMs);
     const { ttlMs } = stream.entry.config;
     await this.#change(stream, (entry) => {
-      if (due === 'touch') return entry;
+      // Another broker may have said it meanwhile.
+      if (due === 'touch') return entry.atMs + ttlMs / 2 <= nowMs ? entry : null;
       return entry.atMs + ttlMs <= nowMs ? { ...entry, state: 'removed' } : null;
     });
   }
