@@ -67,6 +67,8 @@ export interface Follower {
   upToDate(): void;
   /** Entries may be missing from here on. Once; nothing is received any more. */
   lost(reason: string): void;
+  /** The log holds what no broker wrote. Once; nothing is received any more. */
+  failed(error: Error): void;
 }
 
 export interface ReplicatedLog {

@@ -153,6 +153,35 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     assert.equal(assertProblem(await resumed.refusal(), 410, 'resume_unavailable').reason, 'epoch_changed');
   });
 
+  it('a broker ends, and does not start, where somebody else has written into its log, and says where', async (context) => {
+    const nats = await NatsServer.start(context);
+    const broker = await startBroker(context, nats);
+    const stream = freshStream('foreign');
+    await publish(broker.port, stream, 'of a broker');
+    const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+    const ack = await connection.request(`gapless.GAPLESS.${stream}`, 'of somebody else');
+    assert.equal((await broker.untilExit()).code, 1);
+    const { seq } = ack.json<{ seq: number }>();
+    const where = `message ${seq} of the JetStream stream GAPLESS`;
+    assert.match(JSON.stringify(broker.errors), new RegExp(where));
+    await assert.rejects(startBroker(context, nats), new RegExp(`cannot start: ${where}`));
+
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    await streams.deleteMessage('GAPLESS', seq);
+    await connection.close();
+    // By its count a message is pending that is not there.
+    await (await startBroker(context, nats)).stop();
+    // Of a subject whose newest message was deleted NATS 2.9 finds the one before only then.
+    await nats.stop();
+    await nats.startAgain();
+    const { port } = await startBroker(context, nats);
+    await publish(port, stream, 'and another');
+    assert.deepEqual(
+      (await readAll(port, stream)).map(({ data }) => data),
+      ['of a broker', 'and another'],
+    );
+  });
+
   it('a broker does not start on a log that lets events go by itself, and says why', async (context) => {
     const nats = await NatsServer.start(context);
     await (await startBroker(context, nats)).stop();

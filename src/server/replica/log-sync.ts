@@ -130,7 +130,7 @@ export class LogSync {
 
   /** Resolves when the newest of each stream was received; goes on afterwards. */
   async #follow(round: Round): Promise<void> {
-    const { log, lost } = this.#options;
+    const { log, lost, failed } = this.#options;
     let isUpToDate = false;
     let settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
     const upToDate = new Promise<void>((resolve, reject) => {
@@ -142,7 +142,7 @@ export class LogSync {
       try {
         act();
       } catch (error) {
-        this.#options.failed(error as Error);
+        failed(error as Error);
       }
     };
     this.#stop = await log.follow({
@@ -156,6 +156,10 @@ export class LogSync {
       lost: (reason) => {
         if (isUpToDate) lost(reason);
         else settle?.reject(new LogError('io', reason));
+      },
+      failed: (error) => {
+        if (isUpToDate) failed(error);
+        else settle?.reject(error);
       },
     });
     await upToDate;

@@ -13,6 +13,8 @@ export interface FollowingOptions {
   readonly received: (message: Msg, at: number) => void;
   readonly upToDate: () => void;
   readonly lost: (reason: string) => void;
+  /** What was received threw this. */
+  readonly failed: (error: Error) => void;
 }
 
 const HEARTBEAT_MS = 1000;
@@ -47,7 +49,7 @@ export class JetStreamFollowing {
       callback: (error, message) => {
         if (this.#ended) return;
         if (error !== null) this.#lose(error.message);
-        else this.#receive(message);
+        else this.#tryToReceive(message);
       },
     });
     this.#watchdog = setInterval(() => {
@@ -82,6 +84,16 @@ export class JetStreamFollowing {
     return () => following.#end();
   }
 
+  /** What is thrown in a callback the library takes for the end of the connection, and reads no more of it. */
+  #tryToReceive(message: Msg): void {
+    try {
+      this.#receive(message);
+    } catch (error) {
+      this.#end();
+      this.#options.failed(error as Error);
+    }
+  }
+
   #receive(message: Msg): void {
     this.#missed = 0;
     if (message.headers?.code === STATUS_CODE) return this.#receiveStatus(message);
@@ -95,11 +107,15 @@ export class JetStreamFollowing {
 
   /** A heartbeat, or the question whether so much has been taken (flow control). */
   #receiveStatus(message: Msg): void {
-    const stalled = message.headers?.get('Nats-Consumer-Stalled') ?? '';
-    if (message.reply !== undefined && message.reply !== '') message.respond();
+    const { headers } = message;
+    const stalled = headers?.get('Nats-Consumer-Stalled') ?? '';
+    const isQuestion = message.reply !== undefined && message.reply !== '';
+    if (isQuestion) message.respond();
     else if (stalled !== '') this.#connection.publish(stalled);
-    const last = message.headers?.get('Nats-Last-Consumer') ?? '';
+    const last = headers?.get('Nats-Last-Consumer') ?? '';
     if (last !== '' && Number(last) !== this.#count) this.#lose('a message is missing before a heartbeat');
+    // Its heart beats when there is nothing to send. What is pending by its count may have been deleted by hand.
+    else if (!isQuestion && stalled === '') this.#catchUp();
   }
 
   #catchUp(): void {

@@ -180,6 +180,7 @@ export class JetStreamLog implements ReplicatedLog {
         },
         upToDate: () => follower.upToDate(),
         lost: (reason) => follower.lost(reason),
+        failed: (error) => follower.failed(error),
       }),
     );
   }
