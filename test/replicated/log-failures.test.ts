@@ -4,7 +4,6 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { JetStreamLog } from '#gapless/storage/jetstream/jetstream-log.js';
 import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually, withDeadline } from '../support/deadline.js';
@@ -18,23 +17,11 @@ import {
 } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
-import { startBroker } from '../support/replicated-brokers.js';
+import { openLog, startBroker } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 const LARGE_BYTES = 1024 ** 2;
 const NO_ENTRY = {} as LogEntry;
-
-/** One that is asked without a broker, and what it heard of its connection. */
-async function openLog(nats: NatsServer): Promise<{ log: JetStreamLog; heard: boolean[] }> {
-  const heard: boolean[] = [];
-  const log = await JetStreamLog.connect({
-    ...{ urls: [nats.url], credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
-    ...{ stream: 'own', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
-    tooSmall: () => assert.fail(),
-    connected: (isConnected) => heard.push(isConnected),
-  });
-  return { log, heard };
-}
 
 /** Takes connections in the place of a server that has ended, and says nothing. Resolves with the first. */
 async function startMute({ port }: NatsServer): Promise<{ mute: Server; connection: Socket }> {
@@ -83,7 +70,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('8 how large an event may be does not depend on whether a server is there just now', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log, heard } = await openLog(nats);
+    const { log, heard } = await openLog(nats.url);
     const bytesMax = log.bodyBytesMax;
     assert.ok(bytesMax > 0);
     await nats.kill();
@@ -100,7 +87,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('leaves a server that takes nothing any more, whatever it was sent', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log, heard } = await openLog(nats);
+    const { log, heard } = await openLog(nats.url);
     nats.signal('SIGSTOP');
     // More than the systems on both sides buffer.
     const body = new Uint8Array(LARGE_BYTES);
@@ -112,7 +99,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('lets go of a server that says nothing when it is closed', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log } = await openLog(nats);
+    const { log } = await openLog(nats.url);
     await nats.kill();
     const { mute, connection } = await startMute(nats);
     const left = once(connection.resume(), 'close');

@@ -7,7 +7,7 @@ import { eventually } from '../support/deadline.js';
 import { freshStream, publishRequest, readAll } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
-import { startBroker } from '../support/replicated-brokers.js';
+import { openLog, startBroker } from '../support/replicated-brokers.js';
 
 /** Resolves when all servers of the log have all that it has. */
 async function untilCaughtUp(server: NatsServer, servers: number): Promise<void> {
@@ -62,5 +62,25 @@ describe('a log on three NATS servers', { skip: NATS_SKIP }, () => {
       (await readAll(port, stream)).map(({ data }) => data),
       taken,
     );
+  });
+
+  it('refuses less once it is replicated, which is noticed while brokers run (I3)', async (context) => {
+    const servers = await NatsServer.startCluster(context, 3);
+    const connection = await connect({ servers: servers.map(({ port }) => `127.0.0.1:${port}`) });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const { log } = await openLog(...servers.map(({ url }) => url));
+    // The servers may have to find each other first.
+    await eventually('the log to be made', () =>
+      log.open().then(
+        () => true,
+        () => false,
+      ),
+    );
+    assert.equal(log.isExact, true);
+    await streams.update('own', { num_replicas: 3 });
+    await log.usage();
+    assert.equal(log.isExact, false);
+    await connection.close();
+    await log.close();
   });
 });

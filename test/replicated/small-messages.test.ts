@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { range } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import {
   assertProblem,
   freshStream,
   MEDIA_TYPES,
+  publish,
   publishRequest,
   readAll,
 } from '../support/gapless-client.js';
@@ -33,6 +37,21 @@ describe('NATS servers that take small messages', { skip: NATS_SKIP }, () => {
     const large = await request(port, publishRequest(stream, 'x'.repeat(100_000), MEDIA_TYPES.text));
     assertProblem(large, 413, 'event_too_large');
     assert.deepEqual((await readAll(port, stream)).map(({ data }) => data).sort(), sent.sort());
+  });
+
+  it('8 a limit that somebody has given the JetStream stream is kept as well', async (context) => {
+    const nats = await NatsServer.start(context);
+    const { port } = await startBroker(context, nats);
+    const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    await streams.update('GAPLESS', { max_msg_size: 131_072 });
+    await connection.close();
+    const stream = freshStream('limited');
+    await eventually('it to have heard of it', async () => {
+      const large = await request(port, publishRequest(stream, 'x'.repeat(200_000), MEDIA_TYPES.text));
+      return large.status === 413;
+    });
+    await publish(port, stream, 'x'.repeat(EVENT_BYTES), MEDIA_TYPES.text);
   });
 
   it('a broker does not start where messages have no room for events, and says why', async (context) => {

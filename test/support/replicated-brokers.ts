@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict';
 import { after, type TestContext } from 'node:test';
+import { JetStreamLog } from '#gapless/storage/jetstream/jetstream-log.js';
 import { BrokerProcess, type SuiteBroker, useStartedBroker } from './broker-process.js';
 import { NatsServer } from './nats-server.js';
 
@@ -45,4 +47,16 @@ export function useSharedBroker(servers: number, ...flags: string[]): SuiteBroke
   });
   after(() => Promise.all(ends.map((end) => end())));
   return broker;
+}
+
+/** A log that is asked without a broker, and what it hears of its connection. */
+export async function openLog(...urls: string[]): Promise<{ log: JetStreamLog; heard: boolean[] }> {
+  const heard: boolean[] = [];
+  const log = await JetStreamLog.connect({
+    ...{ urls, credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
+    ...{ stream: 'own', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
+    tooSmall: () => assert.fail(),
+    connected: (isConnected) => heard.push(isConnected),
+  });
+  return { log, heard };
 }

@@ -183,9 +183,10 @@ export class ReplicaWriter implements ReplicaObserver {
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
       this.#parts.status.add(LogCounter.failedCommits, 1);
-      if (error.fault === 'full') room.refused();
-      if (error.fault === 'full' && isFirst) {
-        return this.#giveUp(new RequestError('log_full', undefined, {}, SOON));
+      if (error.fault === 'full') {
+        room.refused();
+        // Of one that was tried before, nobody knows what became of the first try.
+        return this.#giveUp(new RequestError(isFirst ? 'log_full' : 'commit_unknown', undefined, {}, SOON));
       }
       await recovered(error);
       // It may have been appended all the same: what follows the entry that it was to follow says so.

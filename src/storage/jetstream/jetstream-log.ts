@@ -15,6 +15,7 @@ import {
   type JetStreamManager,
   jetstream,
   jetstreamManager,
+  type StreamConfig,
 } from '@nats-io/jetstream';
 import {
   headers,
@@ -75,6 +76,8 @@ export class JetStreamLog implements ReplicatedLog {
   isExact = false;
   /** Of the server that was connected last: while there is none, nothing is too large. */
   #payloadBytesMax = 0;
+  /** Of the stream, which somebody may have given one. */
+  #messageBytesMax = Number.POSITIVE_INFINITY;
   #isOpen = false;
   #isClosing = false;
 
@@ -88,20 +91,17 @@ export class JetStreamLog implements ReplicatedLog {
     void this.#watch();
   }
 
-  /** @throws as {@link connectToServers}; `broken` also where messages have no room for events. */
+  /** @throws as {@link connectToServers}. */
   static async connect(options: JetStreamLogOptions): Promise<JetStreamLog> {
     const connection = await connectToServers(options);
     const manager = await attempt(() =>
       jetstreamManager(connection, { timeout: ANSWER_MS_MAX, checkAPI: false }),
     );
-    const log = new JetStreamLog(options, connection, manager);
-    if (log.bodyBytesMax > 0) return log;
-    await log.close();
-    throw new LogError('broken', `max_payload of the servers has to be more than ${HEADER_BYTES_MAX}`);
+    return new JetStreamLog(options, connection, manager);
   }
 
   get bodyBytesMax(): number {
-    return this.#payloadBytesMax - HEADER_BYTES_MAX;
+    return Math.min(this.#payloadBytesMax, this.#messageBytesMax) - HEADER_BYTES_MAX;
   }
 
   async open(): Promise<LogExtent> {
@@ -110,12 +110,19 @@ export class JetStreamLog implements ReplicatedLog {
       openStream(this.#manager, { ...this.#options, subjects, isStart: !this.#isOpen }),
     );
     this.#isOpen = true;
-    this.isExact = config.num_replicas === 1;
-    return { identity: `${config.description} ${created}`, lastAt: state.last_seq };
+    this.#takeSettings(config);
+    if (this.bodyBytesMax > 0)
+      return { identity: `${config.description} ${created}`, lastAt: state.last_seq };
+    throw new LogError(
+      'broken',
+      `max_payload and max_msg_size of the log have to be more than ${HEADER_BYTES_MAX}`,
+    );
   }
 
   async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
-    assert(body.length <= this.bodyBytesMax, 'an entry fits a message');
+    // It was judged by other settings.
+    if (body.length > this.bodyBytesMax)
+      throw new LogError('full', 'more than a message of the log may have');
     const described = headers();
     described.set(ENTRY_HEADER, encodeEntry(entry));
     return this.#publish(this.#subjects.ofStream(stream), body, { after, headers: described });
@@ -158,6 +165,8 @@ export class JetStreamLog implements ReplicatedLog {
 
   async usage(): Promise<LogUsage> {
     const { config, state } = await attempt(() => this.#manager.streams.info(this.#options.stream));
+    // Somebody may have changed them.
+    this.#takeSettings(config);
     return { bytes: state.bytes, bytesMax: config.max_bytes > 0 ? config.max_bytes : null };
   }
 
@@ -189,6 +198,11 @@ export class JetStreamLog implements ReplicatedLog {
     this.#isClosing = true;
     await this.#connection.close();
     dropSocket(this.#connection);
+  }
+
+  #takeSettings({ num_replicas, max_msg_size = 0 }: StreamConfig): void {
+    this.isExact = num_replicas === 1;
+    this.#messageBytesMax = max_msg_size > 0 ? max_msg_size : Number.POSITIVE_INFINITY;
   }
 
   #takePayloadMax(): void {
@@ -291,12 +305,15 @@ function faultOf(cause: unknown): LogFault {
   return cause instanceof JetStreamApiError && isFull(cause) ? 'full' : 'io';
 }
 
-/** The servers have no more room, the account may use no more, or the stream has reached its limit: nothing was stored. */
+/**
+ * The servers have no more room, the account may use no more, the stream has reached its limit, or the message is larger than
+ * its messages may be: nothing was stored.
+ */
 function isFull({ code, message }: JetStreamApiError): boolean {
   return FULL_CODES.has(code) || (code === STORE_FAILED && message.includes('maximum'));
 }
 
-const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047]);
+const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047, 10054]);
 const STORE_FAILED = 10077;
 
 function hasCode(error: unknown, code: number): boolean {
