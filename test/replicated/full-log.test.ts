@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import {
@@ -107,5 +109,19 @@ describe('a log that has reached its limit', { skip: NATS_SKIP }, () => {
     for (const { port } of [first, second, third]) {
       await eventually('all to know', async () => total(await scrape(port), CAPACITY) === 2 * 1024 ** 2);
     }
+    await second.stop();
+    await nats.kill();
+    await nats.startAgain();
+    // Who comes back to the log was not started anew.
+    for (const { port } of [third, first]) {
+      await eventually('it to be back', async () => {
+        const { status } = await request(port, publishRequest(freshStream('back'), 'x'));
+        return status === 200;
+      });
+    }
+    const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    assert.equal((await streams.info('GAPLESS')).config.max_bytes, 2 * 1024 ** 2);
+    await connection.close();
   });
 });
