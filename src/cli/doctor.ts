@@ -58,7 +58,7 @@ export const doctorCommand: Command = {
     if (settings.outcome === 'refused') return refuse(settings.problems, 'gapless doctor --help');
     const { config } = settings;
     const url = taken.get('--url') ?? process.env['GAPLESS_URL'] ?? ownUrl(config);
-    if (!URL.canParse(url))
+    if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
       return refuse([{ where: '--url', message: 'expected http://… or https://…' }], 'gapless doctor --help');
     const token = taken.get('--token') ?? process.env['GAPLESS_TOKEN'] ?? '';
     const facts = {

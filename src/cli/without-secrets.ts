@@ -19,12 +19,23 @@ export function settingsWithoutSecrets({ config, sources }: Settings): ShownSett
   return SETTINGS.filter(({ key }) => sources[key] !== 'default').map(({ key, kind }) => {
     const value = config[key];
     const isSecret = SECRET_KEY.test(key) && typeof value === 'string' && value !== '';
-    return { key, value: isSecret ? '(set)' : withoutSecrets(kind.show(value)), source: sources[key] };
+    const shown = Array.isArray(value)
+      ? value.map((item) => withoutSecrets(String(item))).join(',')
+      : withoutSecrets(kind.show(value));
+    return { key, value: isSecret ? '(set)' : shown, source: sources[key] };
   });
 }
 
-/** Of each URL in a text only where it leads: who, which path and which query may all be secrets. */
+/**
+ * Of each URL in a text only where it leads: who, which path and which query may all be secrets. Of the command of an MCP
+ * server only its program, for arguments are where such servers are told their tokens.
+ */
 export function withoutSecrets(text: string): string {
+  const command = /\bstdio:(?:"[^"]*"|'[^']*'|\S*)/.exec(text);
+  if (command !== null) {
+    const end = command.index + command[0].length;
+    return `${withoutSecrets(text.slice(0, command.index))}${command[0]}${end < text.length ? ' …' : ''}`;
+  }
   return text.replace(/[a-z][a-z0-9+.-]*:\/\/[^\s,"')]*/gi, (url) => {
     if (!URL.canParse(url)) return '(a URL that cannot be read)';
     const { protocol, host, pathname, username, search, hash } = new URL(url);

@@ -112,6 +112,7 @@ describe('11 gapless doctor', () => {
     assert.match(out, /descriptorsSoft +\d+/);
     assert.equal((await doctor(['--prot', '1'])).code, 2);
     assert.equal((await doctor(['--url', 'nonsense'])).code, 2);
+    assert.equal((await doctor(['--url', 'localhost:64999'])).code, 2);
   });
 
   it('11 a token that may not is told, and what is missing', async () => {
@@ -204,6 +205,24 @@ describe('11 what the doctor finds', () => {
   it('11 URLs in a text lose who, path and query, wherever they stand', () => {
     const text = '/mcp=http://a:b@h:1/x?y, https://h, postgres://u:p@h/d';
     assert.equal(withoutSecrets(text), '/mcp=http://h:1/…, https://h, postgres://h/…');
+  });
+
+  it('11 of the command of an MCP server only the program is told, and the servers after it are', () => {
+    const mounts = [
+      '/a=stdio:npx -y srv --token s3cret https://u:s3cret@h',
+      '/b=stdio:srv',
+      '/c=http://h/s3cret',
+    ];
+    const settings = loadConfig(
+      mounts.flatMap((mount) => ['--mcp', mount]),
+      {},
+      () => '',
+    );
+    assert.equal(settings.outcome, 'loaded');
+    assert.deepEqual(
+      settingsWithoutSecrets(settings).map(({ value }) => value),
+      ['/a=stdio:npx …,/b=stdio:srv,/c=http://h/…'],
+    );
   });
 
   it('11 says where the log is, and which file has the credentials, but not who comes with them', () => {
