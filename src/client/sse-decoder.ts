@@ -23,7 +23,8 @@ export class SseDecoder {
 
   /** A mark at the beginning is skipped, which is what this decoder does by default. */
   readonly #decoder = new TextDecoder();
-  #text = '';
+  /** Of a line that has not ended: put together once, for a large event comes in many chunks. */
+  #begun: string[] = [];
   /** The last text ended with CR: a LF that follows belongs to it. */
   #endedWithCr = false;
   #id: string | null = null;
@@ -37,20 +38,29 @@ export class SseDecoder {
     if (text === '') return;
     if (this.#endedWithCr && text.charCodeAt(0) === LF) text = text.slice(1);
     this.#endedWithCr = text.charCodeAt(text.length - 1) === CR;
-    // Only what is new is searched: a large event comes in many chunks.
-    let from = this.#text.length;
-    this.#text += text;
+    // Each is looked for once up to where it stands: most streams have no CR at all.
+    let lf = text.indexOf('\n');
+    let cr = text.indexOf('\r');
     let start = 0;
     for (;;) {
-      const end = lineEnd(this.#text, Math.max(start, from));
+      if (lf >= 0 && lf < start) lf = text.indexOf('\n', start);
+      if (cr >= 0 && cr < start) cr = text.indexOf('\r', start);
+      const end = cr >= 0 && (lf < 0 || cr < lf) ? cr : lf;
       if (end < 0) break;
-      const line = this.#text.slice(start, end);
-      start = end + (this.#text.charCodeAt(end) === CR && this.#text.charCodeAt(end + 1) === LF ? 2 : 1);
-      from = start;
+      const line = this.#takeLine(text.slice(start, end));
+      start = end + (end === cr && lf === cr + 1 ? 2 : 1);
       if (line !== '') this.#field(line);
       else if (this.#hasBlock) yield this.#take();
     }
-    this.#text = this.#text.slice(start);
+    if (start < text.length) this.#begun.push(text.slice(start));
+  }
+
+  /** @param end of a line, whose beginning may have come in chunks of before. */
+  #takeLine(end: string): string {
+    if (this.#begun.length === 0) return end;
+    const line = this.#begun.join('') + end;
+    this.#begun = [];
+    return line;
   }
 
   get #hasBlock(): boolean {
@@ -89,10 +99,4 @@ export class SseDecoder {
     this.#isBinary = false;
     return frame;
   }
-}
-
-function lineEnd(text: string, from: number): number {
-  const lf = text.indexOf('\n', from);
-  const cr = text.indexOf('\r', from);
-  return cr >= 0 && (lf < 0 || cr < lf) ? cr : lf;
 }
