@@ -9,7 +9,6 @@ import {
   deleteStream,
   freshStream,
   MEDIA_TYPES,
-  publish,
   publishRequest,
   readAll,
 } from '../support/gapless-client.js';
