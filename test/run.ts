@@ -12,7 +12,7 @@ import { REPOSITORY_ROOT } from './support/paths.js';
 
 const BUILT_TESTS = fileURLToPath(new URL('.', import.meta.url));
 /** What loads the machine as far as it goes, and threads that are to race, have it to themselves. */
-const ALONE = ['contract/bench-smoke', 'litmus'];
+const ALONE = ['contract/bench-', 'litmus'];
 /** One more than the processors of the smallest machine: they wait for answers, deadlines and disks as well. */
 const FILES_AT_A_TIME = 3;
 /** Only hangs reach it; what a test waits for has deadlines of its own. Long runs set more. */

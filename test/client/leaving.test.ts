@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { GaplessClient } from '#gapless/client/client.js';
 import { useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
+import { eventually } from '../support/deadline.js';
 import { freshStream, publishLines } from '../support/gapless-client.js';
 import { answers, type Script, ScriptedServer } from './scripted-server.js';
 
@@ -10,9 +11,10 @@ describe('a program that leaves a subscription of the client', () => {
   const broker = useBroker();
   const client = (): GaplessClient => new GaplessClient({ url: `http://127.0.0.1:${broker.port}` });
 
-  async function untilSubscribers(stream: string, count: number): Promise<void> {
-    while ((await client().state(stream))?.subscribers !== count)
-      await new Promise((resolve) => setImmediate(resolve));
+  function untilSubscribers(stream: string, count: number): Promise<unknown> {
+    return eventually(`${count} subscribers`, async () => {
+      return (await client().state(stream))?.subscribers === count;
+    });
   }
 
   it('is let go while it waits for an event, and no connection stays', async () => {
