@@ -98,6 +98,8 @@ export interface Answer {
 /** From the coordinator. */
 export type EdgeCommand =
   | Answer
+  /** To publishes, all that have come to an end at once. */
+  | { readonly kind: 'answers'; readonly answers: readonly Answer[] }
   | { readonly kind: 'listen'; readonly port: number }
   | {
       readonly kind: 'report';
@@ -117,6 +119,8 @@ export type EdgeCommand =
 /** From an edge. */
 export type EdgeMessage =
   | Question
+  /** Where the log is shared: all of one turn of the loop. */
+  | { readonly kind: 'publishes'; readonly questions: readonly Question<'publish'>[] }
   | { readonly kind: 'listening' }
   | { readonly kind: 'listenFailed' }
   | { readonly kind: 'report'; readonly id: number; readonly report: Reports[ReportTopic]['report'] }

@@ -83,7 +83,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       put: (name, json) => link.ask('put', { name, config: json }),
       close: (name) => link.ask('close', { name }),
       remove: (name) => link.ask('remove', { name }),
-      publish: (name, publish) => link.ask('publish', { name, publish }),
+      publish: (name, publish) => link.askToPublish({ name, publish }),
       refresh: (name) => link.ask('refresh', { name }),
       join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
       acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),

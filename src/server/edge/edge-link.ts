@@ -19,6 +19,8 @@ export class EdgeLink {
   readonly #port: EdgePort;
   /** Bounded by the connections: each has at most one question open. */
   readonly #pending = new Map<number, Pending>();
+  /** What is asked in this turn of the loop. */
+  readonly #publishes: Question<'publish'>[] = [];
   #lastId = 0;
 
   constructor(port: EdgePort) {
@@ -31,10 +33,24 @@ export class EdgeLink {
 
   ask<T extends Topic>(topic: T, ask: Questions[T]['ask']): Promise<Questions[T]['answer']> {
     const id = ++this.#lastId;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
-      this.send({ kind: 'question', id, topic, ask } satisfies Question<T> as Question);
-    });
+    this.send({ kind: 'question', id, topic, ask } satisfies Question<T> as Question);
+    return this.#answerTo(id);
+  }
+
+  /** As `ask`, in one message with all others of a turn: to wake a thread costs more than what it is told. */
+  askToPublish(ask: Questions['publish']['ask']): Promise<Questions['publish']['answer']> {
+    const id = ++this.#lastId;
+    if (this.#publishes.length === 0) setImmediate(() => this.#sendPublishes());
+    this.#publishes.push({ kind: 'question', id, topic: 'publish', ask });
+    return this.#answerTo(id);
+  }
+
+  #sendPublishes(): void {
+    this.send({ kind: 'publishes', questions: this.#publishes.splice(0) });
+  }
+
+  #answerTo<R>(id: number): Promise<R> {
+    return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
   }
 
   answered({ id, value, error }: Answer): void {

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { KeyMaterial } from '../../auth/key-material.js';
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { Coordinator } from '../coordinator.js';
-import type { EdgeCommand, EdgeMessage, EdgeSetup } from '../messages.js';
+import type { Answer, EdgeCommand, EdgeMessage, EdgeSetup } from '../messages.js';
 import type { Reports, ReportTopic } from './edge-report.js';
 
 /** Nobody waits longer for an edge whose loop is busy. */
@@ -25,6 +25,8 @@ export class EdgeThread {
   readonly #coordinator: Coordinator;
   readonly #waiting = new Map<EdgeMessage['kind'], (message: never) => void>();
   readonly #reports = new Map<number, (report: never) => void>();
+  /** To publishes that ended in this turn. */
+  readonly #answers: Answer[] = [];
   #lastReport = 0;
   #stopping: Promise<void> | null = null;
   #fail: (error: Error) => void = () => undefined;
@@ -112,6 +114,12 @@ export class EdgeThread {
     this.#worker.postMessage(command);
   }
 
+  /** Those who were in one entry of the log end at once, and are told by one message. */
+  #answerPublish(answer: Answer): void {
+    if (this.#answers.push(answer) > 1) return;
+    process.nextTick(() => this.#send({ kind: 'answers', answers: this.#answers.splice(0) }));
+  }
+
   #next<K extends EdgeMessage['kind']>(kind: K): Promise<Extract<EdgeMessage, { kind: K }>> {
     return new Promise((resolve) => this.#waiting.set(kind, resolve));
   }
@@ -120,6 +128,11 @@ export class EdgeThread {
     switch (message.kind) {
       case 'question':
         void this.#coordinator.answer(message).then((answer) => this.#send(answer));
+        break;
+      case 'publishes':
+        for (const question of message.questions) {
+          void this.#coordinator.answer(question).then((answer) => this.#answerPublish(answer));
+        }
         break;
       case 'report':
         this.#reports.get(message.id)?.(message.report as never);

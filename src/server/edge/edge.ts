@@ -62,6 +62,9 @@ parentPort.on('message', (command: EdgeCommand) => {
   switch (command.kind) {
     case 'answer':
       return link.answered(command);
+    case 'answers':
+      for (const answer of command.answers) link.answered(answer);
+      return;
     case 'listen':
       return link.send({ kind: listener.listen(command.port) ? 'listening' : 'listenFailed' });
     case 'report':
