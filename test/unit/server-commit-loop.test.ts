@@ -138,3 +138,18 @@ describe('what is staged while a commit is under way', () => {
     assert.deepEqual([stage.at(stream).committed, answered], [2, ['first', 'second']]);
   });
 });
+
+test('a log that fails for long has any number of commands wait for it', async () => {
+  const stage = new Stage();
+  const stream = stage.create(0);
+  await stage.loop.commit();
+  stage.log.failCommits(1, 'full');
+  const commands = 200_000;
+  let done = 0;
+  for (let command = 0; command < commands; command++) {
+    stage.loop.acknowledge({ slot: stream.slot, subscriber: 'a', cursor: `${stream.epoch}.0` }, () => done++);
+  }
+  await assert.rejects(async () => stage.loop.commit(), { fault: 'full' });
+  await stage.loop.commit();
+  assert.equal(done, commands);
+});

@@ -281,7 +281,7 @@ export class CommitLoop {
   /** The commit failed: the next one holds this as well. */
   #putBack({ positions, done, events, bytes }: CommitGroup): void {
     for (const { stream } of positions) if (this.#byId.has(stream.id)) this.#staged.add(stream);
-    this.#afterCommit.unshift(...done);
+    this.#afterCommit = [...done, ...this.#afterCommit];
     this.#stagedEvents += events;
     this.#stagedBytes += bytes;
   }
