@@ -323,12 +323,12 @@ export class EdgeBroker {
     this.releaseReader(subscription.stream);
   }
 
-  /** What those who stand at this cursor wait for has come from the log, or will not. */
-  #replayed(stream: EdgeStream, afterSeq: number): void {
-    for (const subscription of [...stream.waiting]) {
-      if (subscription.cursor === afterSeq) stream.move(subscription, 'ready');
-    }
+  /** What those who stand at this cursor wait for has come from the log, or will not. @returns whether anybody does. */
+  #replayed(stream: EdgeStream, afterSeq: number): boolean {
+    const waiting = stream.waiting.filter(({ cursor }) => cursor === afterSeq);
+    for (const subscription of waiting) stream.move(subscription, 'ready');
     this.#loop.activate(stream);
+    return waiting.length > 0;
   }
 
   #drop(stream: EdgeStream): void {

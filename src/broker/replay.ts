@@ -24,8 +24,8 @@ export class Replay {
   readonly #port: ReplayPort;
   readonly #bytesMax: number;
   readonly #cacheBytesMax: number;
-  /** There is an answer for those who stand at this cursor. */
-  readonly #arrived: (stream: EdgeStream, afterSeq: number) => void;
+  /** There is an answer for those who stand at this cursor. @returns whether anybody does. */
+  readonly #arrived: (stream: EdgeStream, afterSeq: number) => boolean;
   /** Oldest first. Bounded: by its bytes, and by the readers who wait. */
   readonly #entries = new Map<string, Entry>();
   #cachedBytes = 0;
@@ -34,7 +34,7 @@ export class Replay {
     port: ReplayPort;
     bytesMax: number;
     cacheBytesMax: number;
-    arrived: (stream: EdgeStream, afterSeq: number) => void;
+    arrived: (stream: EdgeStream, afterSeq: number) => boolean;
   }) {
     this.#port = options.port;
     this.#bytesMax = options.bytesMax;
@@ -73,7 +73,8 @@ export class Replay {
     }
     this.#cachedBytes += entry.bytes;
     this.#makeRoom(key);
-    this.#arrived(stream, afterSeq);
+    // What did not come is no answer to who comes later.
+    if (!this.#arrived(stream, afterSeq) && typeof entry.replayed === 'string') this.#entries.delete(key);
   }
 
   /** Forgets the oldest answers beyond the bound, but for the one that has just come. */
