@@ -59,7 +59,8 @@ export class LogLine implements Journal {
 
   removed({ name, slot, epoch }: StreamRef): void {
     this.#logIds.delete(epoch);
-    void this.#ask(name, (id) => ({ kind: 'remove', id, slot }));
+    // Its creation may be committed until then, and tell its number.
+    this.#ask(name, (id) => ({ kind: 'remove', id, slot })).then(() => this.#logIds.delete(epoch));
   }
 
   hasCreated({ epoch }: StreamRef): boolean {
