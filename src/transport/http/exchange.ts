@@ -76,9 +76,9 @@ export class Exchange {
     return this.#done;
   }
 
-  /** Must be called by a handler that returns before it has answered. */
+  /** Must be called by a handler that returns before it has answered; after that the response is not to be touched. */
   watch(): void {
-    if (this.#watching) return;
+    if (this.#watching || this.#done) return;
     this.#watching = true;
     this.edge.counters.add(Counter.connectionsInUse, 1);
     this.res.onAborted(() => {
