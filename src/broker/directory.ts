@@ -52,7 +52,6 @@ export interface DirectoryOptions {
 
 /** Where a stream of the durable log stands. */
 export interface LoggedPositions {
-  readonly id: number;
   readonly floor: number;
   readonly head: number;
   readonly closed: boolean;

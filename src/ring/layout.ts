@@ -23,8 +23,7 @@
  *       88    8 f64  evictedEvents    lock holder        lock
  *       96   16 u8[] epoch            coordinator        lock; ASCII
  *      112    8 f64  logFloorSeq      log thread         lock; lowest seq in the durable log, 0 = no log
- *      120    4 i32  logId            coordinator        lock; the stream's number in the durable log
- *      124    4 i32  logHeld          log thread         lock; 1 = the durable log is full of what named subscribers hold
+ *      120    4 i32  logHeld          log thread         lock; 1 = the durable log is full of what named subscribers hold
  *      128    4 i32  generation       coordinator        atomic, stored under the lock; see S4
  *      256    4 i32  floorPosition    lock holder        atomic RMW; see S2
  *      260    4 i32  ringVersion      lock holder        atomic RMW; see S3
@@ -124,8 +123,7 @@ export const EVICTED_EVENTS_OFFSET = 88;
 export const EPOCH_OFFSET = 96;
 export const EPOCH_BYTES_MAX = 16;
 export const LOG_FLOOR_SEQ_OFFSET = 112;
-export const LOG_ID_OFFSET = 120;
-export const LOG_HELD_OFFSET = 124;
+export const LOG_HELD_OFFSET = 120;
 export const GENERATION_OFFSET = 128;
 export const FLOOR_POSITION_OFFSET = 256;
 export const RING_VERSION_OFFSET = 260;

@@ -50,7 +50,7 @@ export function openStream(
     dataBytesMax: number;
     nowMs: number;
     /** Where a stream stands that the durable log brought back; a new one stands at 0, with floor 1. */
-    logged?: { id: number; floor: number; head: number; closed: boolean };
+    logged?: { floor: number; head: number; closed: boolean };
   },
 ): StreamHandle {
   assert(stream.epoch.length <= layout.EPOCH_BYTES_MAX, 'layout: the epoch fits its field');
@@ -74,7 +74,6 @@ export function openStream(
   rings.f64[f64At(slot, layout.COMMITTED_SEQ_OFFSET)] = head;
   rings.f64[f64At(slot, layout.HEAD_SEQ_OFFSET)] = head;
   rings.f64[f64At(slot, layout.LOG_FLOOR_SEQ_OFFSET)] = stream.logged?.floor ?? (rings.durable ? 1 : 0);
-  rings.i32[i32At(slot, layout.LOG_ID_OFFSET)] = stream.logged?.id ?? 0;
   rings.i32[i32At(slot, layout.LOG_HELD_OFFSET)] = 0;
   rings.f64[f64At(slot, layout.HELD_SEQ_OFFSET)] = Number.POSITIVE_INFINITY;
   rings.f64[f64At(slot, layout.LAST_ACTIVITY_MS_OFFSET)] = stream.nowMs;

@@ -18,6 +18,6 @@ export interface RingStreamOptions {
 export function openRingStream(rings: Rings, slot: number, options: RingStreamOptions): StreamHandle {
   const { epoch, events = 0, bytes = 0, dataBytesMax, head = 0 } = options;
   const stream = { epoch, retention: { events, bytes }, dataBytesMax, nowMs: NOW_MS };
-  const logged = { id: 0, floor: 1, head, closed: false };
+  const logged = { floor: 1, head, closed: false };
   return openStream(rings, slot, head === 0 ? stream : { ...stream, logged });
 }

@@ -243,7 +243,7 @@ export class Replica {
     const { epoch, config, floor } = entry;
     const head = entry.head - entry.count;
     try {
-      const logged = { id: 0, floor: Math.min(floor, head + 1), head, closed: false };
+      const logged = { floor: Math.min(floor, head + 1), head, closed: false };
       const stream = new ReplicaStream(directory.restore({ name, epoch, config, ...logged }), stored);
       this.#streams.set(name, stream);
       this.#byEpoch.set(epoch, stream);
