@@ -131,8 +131,14 @@ function accept(payload: JWTPayload, keyName: string): Verified {
   const grant = readGrant(gapless);
   if (grant === null || typeof sub !== 'string') return refuse('claims');
   const expiresAtMs = ((exp as number) + CLOCK_TOLERANCE_SECONDS) * 1000;
-  const id = sub.slice(0, SUBJECT_LENGTH_MAX);
-  return { outcome: 'accepted', principal: { id, grant, expiresAtMs, keyName } };
+  return { outcome: 'accepted', principal: { id: idOf(sub), grant, expiresAtMs, keyName } };
+}
+
+/** A subject as it is, or of one that is too long the beginning and a hash: those that begin alike are not one. */
+function idOf(subject: string): string {
+  if (subject.length <= SUBJECT_LENGTH_MAX) return subject;
+  const hash = createHash('sha256').update(subject).digest('base64url');
+  return `${subject.slice(0, SUBJECT_LENGTH_MAX - hash.length)}${hash}`;
 }
 
 function refuse(fault: TokenFault): Verified {

@@ -160,3 +160,12 @@ test('9.1 the same token sent many times at once is verified once', async () => 
   for (const other of others) assert.equal(other, first);
   assert.equal((await first)?.outcome, 'accepted');
 });
+
+test('9.1 subjects that are long and begin alike are not the same', async () => {
+  const { authenticator } = stage(material([issuer]));
+  const long = `spiffe://domain/${'x'.repeat(150)}/`;
+  const tokens = await Promise.all(['a', 'b', 'a'].map((end) => issuer.sign({ sub: long + end })));
+  const [a, b, again] = await Promise.all(tokens.map((token) => authenticator.authenticate(token)));
+  const ids = [a, b, again].map((result) => principalIdOf(result ?? null));
+  assert.deepEqual([ids[0]?.length, ids[0] === ids[1], ids[0] === ids[2]], [128, false, true]);
+});
