@@ -12,6 +12,7 @@ import {
 } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
 import { METRIC } from '../support/metric-names.js';
+import { freshPrefix, openPrefix, refusedPrefix } from '../support/prefix-reader.js';
 import { scrape, total } from '../support/prometheus.js';
 import { SseSubscription } from '../support/sse-client.js';
 import { bearer, Files, Issuer, keySetOf } from '../support/tokens.js';
@@ -79,6 +80,19 @@ describeOnEdges(
     });
   },
 );
+
+describe('9.3 subscriptions by prefix', () => {
+  const broker = useBroker('--address-subscribers-max', '2', ...PROXY);
+
+  it('9.3 count for their address before there is a stream', async () => {
+    const options = { headers: from('192.0.2.1') };
+    const open = [];
+    for (let i = 0; i < 2; i++) open.push(await openPrefix(broker.port, freshPrefix(), options));
+    const refused = await refusedPrefix(broker.port, freshPrefix(), options);
+    assert.equal(assertProblem(refused, 503, 'too_many_subscriptions').scope, 'address');
+    for (const subscription of open) subscription.cut();
+  });
+});
 
 describe('9.3 rates of publishers', () => {
   const broker = useBroker(

@@ -91,24 +91,32 @@ export class Limits {
    * Before a subscription is registered.
    * @throws {RequestError} `overloaded`, `too_many_subscriptions`, `replay_limited`
    */
-  admitSubscriber({ address, principal }: Caller, at: StreamPositions, afterSeq: number): void {
+  admitSubscriber(caller: Caller, at: StreamPositions, afterSeq: number): void {
+    this.admitFollower(caller);
+    const { streamSubscribersMax } = this.#options.config;
+    if (streamSubscribersMax > 0 && at.subscribers >= streamSubscribersMax) {
+      throw this.#refusal('too_many_subscriptions', Counter.streamSubscribersRefused, 'stream');
+    }
+    this.admitReplay(caller, at, afterSeq);
+  }
+
+  /**
+   * Before a subscription is registered that may be to no stream yet.
+   * @throws {RequestError} `overloaded`, `too_many_subscriptions`
+   */
+  admitFollower({ address }: Pick<Caller, 'address'>): void {
     const { config, subscribers } = this.#options;
-    const { subscribersMax, streamSubscribersMax, addressSubscribersMax, shedSubscriptionsMs } = config;
+    const { subscribersMax, addressSubscribersMax, shedSubscriptionsMs } = config;
     if (shedSubscriptionsMs > 0 && this.#pressureMs >= shedSubscriptionsMs) {
       throw this.#refusal('overloaded', Counter.shedSubscriptions);
     }
     if (subscribersMax > 0 && subscribers() >= subscribersMax) {
       throw this.#refusal('too_many_subscriptions', Counter.subscribersRefused, 'server');
     }
-    if (streamSubscribersMax > 0 && at.subscribers >= streamSubscribersMax) {
-      throw this.#refusal('too_many_subscriptions', Counter.streamSubscribersRefused, 'stream');
+    if (address === null || addressSubscribersMax === 0) return;
+    if (this.#addressSubscribers.level(address) >= addressSubscribersMax) {
+      throw this.#refusal('too_many_subscriptions', Counter.addressSubscribersRefused, 'address');
     }
-    if (address !== null && addressSubscribersMax > 0) {
-      if (this.#addressSubscribers.level(address) >= addressSubscribersMax) {
-        throw this.#refusal('too_many_subscriptions', Counter.addressSubscribersRefused, 'address');
-      }
-    }
-    this.admitReplay({ address, principal }, at, afterSeq);
   }
 
   /**

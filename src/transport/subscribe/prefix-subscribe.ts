@@ -207,6 +207,7 @@ class PrefixEntrant implements Follower {
     const { start, prefix, types, tellUnavailable } = this.#request;
     const { principal, address } = exchange;
     const { begun, refusals } = beginning;
+    this.#edge.limits.admitFollower(exchange);
     for (const { at, cursor } of begun) this.#edge.limits.admitSubscriber(exchange, at, cursor);
     noteResumes(exchange, begun, refusals, typeof start === 'object');
     exchange.answer(200, MULTI_HEADERS, (res) => {
