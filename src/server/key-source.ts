@@ -34,7 +34,8 @@ export class KeySource {
   #apiKeys: readonly ApiKey[] = [];
   /** Null: never fetched, or too long ago. */
   #fetchedKeys: readonly TokenKey[] | null = null;
-  #fetchedAtMs = 0;
+  /** As the steady clock has it, which nobody sets. */
+  #fetchedAtMs = Number.NEGATIVE_INFINITY;
   #fetching: Promise<void> | null = null;
   #askedRefreshes = 0;
 
@@ -125,9 +126,9 @@ export class KeySource {
   async #fetch(): Promise<void> {
     try {
       this.#fetchedKeys = readFetchedKeySet(await fetchText(this.#config.jwksUrl));
-      this.#fetchedAtMs = Date.now();
+      this.#fetchedAtMs = performance.now();
     } catch (error) {
-      const isStale = Date.now() - this.#fetchedAtMs > STALE_MS_MAX;
+      const isStale = performance.now() - this.#fetchedAtMs > STALE_MS_MAX;
       if (isStale) this.#fetchedKeys = null;
       this.#log.warn({ reason: reasonOf(error), keysHeld: !isStale }, 'key set cannot be fetched');
     }
