@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { test } from 'node:test';
 
 /**
@@ -7,13 +8,19 @@ import { test } from 'node:test';
  * lines.
  */
 function linesOf(script: string): Record<string, unknown>[] {
-  const log = JSON.stringify(new URL('../../../dist/log.js', import.meta.url).href);
-  const source = `const { createLogger } = await import(${log}); ${script}`;
-  const output = execFileSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' });
-  return output
+  return run(script, 'pipe')
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
+}
+
+function run(script: string, stdout: number | 'pipe'): string {
+  const log = JSON.stringify(new URL('../../../dist/log.js', import.meta.url).href);
+  const source = `const { createLogger } = await import(${log}); ${script}`;
+  return execFileSync(process.execPath, ['--input-type=module', '-e', source], {
+    encoding: 'utf8',
+    stdio: ['ignore', stdout, 'inherit'],
+  });
 }
 
 test('a line is JSON with the level, the time in ISO form and the thread', () => {
@@ -48,4 +55,11 @@ test('credentials and event data are never written', () => {
   const fields = `{ token: 'secret', request: { body: 'secret', headers: ${headers} }, data: 'secret' }`;
   const lines = linesOf(`createLogger({ level: 'info', thread: 'main' }).info(${fields}, 'refused')`);
   assert.doesNotMatch(JSON.stringify(lines), /secret/);
+});
+
+test('a full disk with the lines on it ends nothing', () => {
+  const full = openSync('/dev/full', 'w');
+  // Fails if the process does.
+  run("const log = createLogger({ level: 'info', thread: 'main' }); log.info('a'); log.info('b')", full);
+  closeSync(full);
 });
