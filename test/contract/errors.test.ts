@@ -175,6 +175,20 @@ describeOnEdges('8 errors', [], (broker) => {
     assert.equal((await stateOf(broker.port, stream)).head, 1);
   });
 
+  it('8 a transfer coding that nobody here knows is refused (RFC 9112, 6.1)', {
+    skip: 'the HTTP library reads any as chunked',
+  }, async () => {
+    const stream = freshStream('coding');
+    await publish(broker.port, stream, 'before');
+    const head = `POST /v1/streams/${stream} HTTP/1.1\r\nHost: x\r\n`;
+    for (const coding of ['xchunked', 'identity', 'gzip, chunked']) {
+      const bytes = `${head}Transfer-Encoding: ${coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n`;
+      const response = await exchangeRaw(broker.port, bytes);
+      assert.ok(response === undefined || response.status >= 400, `${coding}: ${response?.status}`);
+    }
+    assert.equal((await stateOf(broker.port, stream)).head, 1);
+  });
+
   it('8 a request line that comes in two pieces is read like one (RFC 9112, 2.2)', {
     skip: 'the HTTP library answers 505',
   }, async () => {
