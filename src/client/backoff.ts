@@ -1,7 +1,9 @@
 /** Longest time between two attempts, milliseconds, but for what a server asks for. */
 const DELAY_MS_MAX = 30_000;
-/** Longest that a server can ask for, milliseconds: a day. A timer of more than 2^31 ms would run at once. */
+/** Longest that a server can ask for, milliseconds: a day. */
 const ASKED_MS_MAX = 86_400_000;
+/** Longest time of a timer, milliseconds: one of more, `Infinity` too, would run at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
  * How long to wait before attempt `failures + 1`, milliseconds: twice as long after each failure, and spread, for the

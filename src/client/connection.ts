@@ -1,4 +1,5 @@
 import { abortable } from './abortable.js';
+import { TIMER_MS_MAX } from './backoff.js';
 import { GaplessError } from './client-error.js';
 
 /**
@@ -78,7 +79,7 @@ export class Connection {
     const passOn = (): void => ending.abort(signal?.reason);
     signal?.addEventListener('abort', passOn);
     const late = new GaplessError('unreachable', `no answer in ${this.#answerTimeoutMs} ms`);
-    const timer = setTimeout(() => ending.abort(late), this.#answerTimeoutMs);
+    const timer = setTimeout(() => ending.abort(late), Math.min(this.#answerTimeoutMs, TIMER_MS_MAX));
     try {
       const response = await this.request(path, { ...options, signal: ending.signal });
       const { status, headers } = response;

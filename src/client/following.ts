@@ -3,7 +3,7 @@
  * with jitter, and give up on what trying again cannot cure. What a frame means is left to who extends this.
  */
 
-import { delayMs, retryAfterMs, sleep } from './backoff.js';
+import { delayMs, retryAfterMs, sleep, TIMER_MS_MAX } from './backoff.js';
 import { errorOf, GaplessError } from './client-error.js';
 import { isRetryable } from './retryable.js';
 import { SseDecoder, type SseFrame } from './sse-decoder.js';
@@ -222,7 +222,7 @@ class IdleTimer {
   }
 
   async during<R>(promise: Promise<R>): Promise<R> {
-    const timer = setTimeout(() => this.#ending.abort(), this.#timeoutMs);
+    const timer = setTimeout(() => this.#ending.abort(), Math.min(this.#timeoutMs, TIMER_MS_MAX));
     try {
       return await promise;
     } finally {

@@ -114,6 +114,20 @@ describe('a subscription of the client, with a server or a network that misbehav
     assert.deepEqual([(tired.thrown as { status: number }).status, tired.asked.length], [503, 3]);
   });
 
+  it('takes Infinity for no limit of time', async () => {
+    const slowly: Script = (request, response) => {
+      setTimeout(() => streamsAndEnds([at(0), event(1), event(2), event(3), CLOSED])(request, response), 20);
+    };
+    const server = await ScriptedServer.start(slowly);
+    const client = new GaplessClient({ url: server.url, answerTimeoutMs: Number.POSITIVE_INFINITY });
+    const options = { cursor: `${EPOCH}.0`, idleTimeoutMs: Number.POSITIVE_INFINITY, attemptsMax: 1 };
+    const seen: string[] = [];
+    for await (const { data } of client.subscribe('s', options)) seen.push(data);
+    assert.deepEqual(seen, ALL);
+    await client.deleteStream('s');
+    await server.stop();
+  });
+
   it('leaves a connection that brings nothing for too long', async () => {
     const { seen, asked } = await follow(
       [streams(at(0), event(1)), streamsAndEnds([at(1), event(2), event(3), CLOSED])],
