@@ -201,7 +201,7 @@ export abstract class Following<E> implements AsyncIterable<E> {
 }
 
 function isEventStream({ headers }: Response): boolean {
-  return headers.get('content-type')?.startsWith('text/event-stream') === true;
+  return /^text\/event-stream\b/i.test(headers.get('content-type') ?? '');
 }
 
 /** What stands where the broker should, such as the page of a login, would be taken for a stream without events. */

@@ -32,8 +32,8 @@ export async function publishTokens(
     if (!(error instanceof GaplessError)) {
       // After all that came before, and also where the signal keeps the publisher from saying more.
       await publisher.flush().catch(() => undefined);
-      await client.publish(name, { message: messageOf(error) }, { type: FAILED });
-      await client.closeStream(name);
+      // Where that is refused, what was wrong first is thrown all the same.
+      await end(client, name, error).catch(() => undefined);
     }
     throw error;
   }
@@ -55,6 +55,12 @@ export async function* readTokens(
       throw new GaplessError('source_failed', String((JSON.parse(data) as Failure).message));
     yield data;
   }
+}
+
+/** Tells readers that there will be no more, and why. */
+async function end(client: GaplessClient, name: string, error: unknown): Promise<void> {
+  await client.publish(name, { message: messageOf(error) }, { type: FAILED });
+  await client.closeStream(name);
 }
 
 interface Failure {

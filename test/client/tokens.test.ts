@@ -54,6 +54,17 @@ describe('token streams', () => {
     await assert.rejects(reading.next(), { code: 'source_failed', message: 'out of tokens' });
   });
 
+  it('throw what their source did, also where readers cannot be told', async () => {
+    const name = freshStream('untold');
+    async function* model(): AsyncGenerator<string> {
+      yield 'one';
+      await client().closeStream(name);
+      throw new Error('out of tokens');
+    }
+    await client().createStream(name);
+    await assert.rejects(publishTokens(client(), name, model()), { message: 'out of tokens' });
+  });
+
   it('tell readers when they are ended from outside, also while their source says nothing', async () => {
     const name = freshStream('ended');
     const ending = new AbortController();
