@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { useBroker } from '../support/broker-process.js';
+import { BrokerProcess, useBroker, useStartedBroker } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
 import { request } from '../support/http.js';
 import {
@@ -24,15 +24,19 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
+const FLAGS = [
+  '--mcp',
+  `/files=stdio:'${process.execPath}' ${SERVER} --with a,b`,
+  '--mcp',
+  '/nowhere=stdio:/no/such/program',
+  '--body-bytes-max',
+  '256KiB',
+];
+/** What an operator has exported for the commands beside the broker, and the broker for itself. */
+const ENV = { GAPLESS_TOKEN: 'gpl_secret', GAPLESS_RETRY_MS: '1s', NODE_NO_WARNINGS: '1' };
+
 describe('12.7 a server over standard input and output', () => {
-  const broker = useBroker(
-    '--mcp',
-    `/files=stdio:'${process.execPath}' ${SERVER} --with a,b`,
-    '--mcp',
-    '/nowhere=stdio:/no/such/program',
-    '--body-bytes-max',
-    '256KiB',
-  );
+  const broker = useStartedBroker(() => BrokerProcess.launch({ flags: FLAGS, env: ENV }));
   const open = () => McpClient.open(broker.port, { path: '/files' });
   const tool = (client: McpClient, id: number, name: string) =>
     client.call(id, 'tools/call', { name, _meta: { progressToken: id } });
@@ -90,6 +94,19 @@ describe('12.7 a server over standard input and output', () => {
     assert.equal(messagesOf(call).length, 1);
     assert.equal(await underWay(), before);
     await (await tool(client, 2, 'release')).untilEnded();
+    await client.delete();
+  });
+
+  it('12.7 a program has the environment, but neither the settings nor the token of an operator', async () => {
+    const client = await open();
+    const call = await tool(client, 1, 'environment');
+    await call.untilEnded();
+    const { names } = messagesOf(call).at(-1)?.result as { names: string[] };
+    assert.ok(names.includes('NODE_NO_WARNINGS') && names.includes('PATH'), names.join());
+    assert.deepEqual(
+      names.filter((name) => name.startsWith('GAPLESS_')),
+      [],
+    );
     await client.delete();
   });
 

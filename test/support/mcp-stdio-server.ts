@@ -62,6 +62,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     case 'die':
       process.exit(3);
       return;
+    case 'environment':
+      return say({ id, result: { names: Object.keys(process.env).sort() } });
     case 'pid':
       return say({ id, result: { pid: process.pid } });
   }

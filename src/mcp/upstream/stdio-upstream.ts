@@ -134,7 +134,7 @@ export class StdioUpstream implements Upstream {
 
   #start(): void {
     const [program = '', ...args] = this.#options.command;
-    const child = spawn(program, args, { stdio: 'pipe' });
+    const child = spawn(program, args, { stdio: 'pipe', env: environment() });
     this.#child = child;
     const lines = new LineDecoder(this.#options.messageBytesMax);
     child.stdout.on('data', (chunk: Buffer) => {
@@ -254,4 +254,9 @@ function tokenOf({ value }: RpcMessage): string[] {
 function asUpstreamError(error: unknown): UpstreamError {
   if (error instanceof UpstreamError) return error;
   throw error;
+}
+
+/** What a program may know of ours: not the settings, for there are credentials among them, nor a token for the broker. */
+function environment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GAPLESS_')));
 }
