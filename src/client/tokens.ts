@@ -5,6 +5,7 @@
 
 import type { GaplessClient } from './client.js';
 import { GaplessError } from './client-error.js';
+import type { StreamEvent } from './event-data.js';
 
 /** The event that says that there will be no more because the source failed. */
 const FAILED = 'failed';
@@ -45,12 +46,26 @@ export async function publishTokens(
  *
  * @throws {GaplessError} `source_failed` where the source did; what a subscription throws.
  */
-export async function* readTokens(
+export function readTokens(
   client: GaplessClient,
   name: string,
   { cursor = 'earliest', signal }: { readonly cursor?: string; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<string, void, void> {
-  for await (const { type, data } of client.subscribe(name, { cursor, signal })) {
+  const events = client.subscribe(name, { cursor, signal })[Symbol.asyncIterator]();
+  const tokens = tokensOf(events);
+  const end = tokens.return.bind(tokens);
+  // Who leaves does not wait for a token.
+  tokens.return = (value) => {
+    events.return().catch(() => undefined);
+    return end(value);
+  };
+  return tokens;
+}
+
+async function* tokensOf(
+  events: AsyncGenerator<StreamEvent<string>, void, void>,
+): AsyncGenerator<string, void, void> {
+  for await (const { type, data } of events) {
     if (type === FAILED)
       throw new GaplessError('source_failed', String((JSON.parse(data) as Failure).message));
     yield data;

@@ -54,6 +54,18 @@ describe('token streams', () => {
     await assert.rejects(reading.next(), { code: 'source_failed', message: 'out of tokens' });
   });
 
+  it('let go of a reader who leaves while none comes', async () => {
+    const name = freshStream('left');
+    await client().publish(name, 'one');
+    const reading = readTokens(client(), name);
+    assert.equal((await reading.next()).value, 'one');
+    const next = reading.next();
+    assert.equal((await reading.return()).done, true);
+    assert.equal((await next).done, true);
+    while ((await client().state(name))?.subscribers !== 0)
+      await new Promise((resolve) => setImmediate(resolve));
+  });
+
   it('throw what their source did, also where readers cannot be told', async () => {
     const name = freshStream('untold');
     async function* model(): AsyncGenerator<string> {
