@@ -184,6 +184,30 @@ describe('the console in a browser', { skip: reasonToSkipBrowser() ?? false }, (
     await page.getByText('The stream is closed').waitFor();
   });
 
+  it('publishes an event once, however often it is sent while it is under way, and keeps the next', async () => {
+    const stream = freshStream('pressed');
+    await publishLines(stream, ['first']);
+    await open(operator, `#/streams/${stream}`);
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    let sent = 0;
+    await page.route('**/v1/streams/*', async (route) => {
+      if (route.request().method() !== 'POST') return route.continue();
+      sent++;
+      await released;
+      await route.continue();
+    });
+    const data = page.getByLabel('Data');
+    await data.fill('by hand');
+    await page.keyboard.press('Control+Enter');
+    await page.keyboard.press('Control+Enter');
+    await data.fill('the next one');
+    release();
+    await page.getByRole('status').filter({ hasText: 'Published as' }).waitFor();
+    assert.deepEqual([sent, await data.inputValue()], [1, 'the next one']);
+    await page.unroute('**/v1/streams/*');
+  });
+
   it('shows who resumes and who is refused as it happens, and why', async () => {
     const stream = freshStream('happens');
     await open();

@@ -44,15 +44,19 @@ export function publishForm(app: App, stream: string | null): HTMLElement {
   );
 
   const publish = async (): Promise<void> => {
+    // By the keyboard it can be sent although the button cannot be pressed.
+    if (button.disabled) return;
     const target = stream ?? name.value.trim();
+    const given = data.value;
     button.disabled = true;
     fill(result);
     try {
       const typed = type.value === '' ? {} : { type: type.value };
-      const { cursor } = await app.broker.client.publish(target, data.value, typed);
+      const { cursor } = await app.broker.client.publish(target, given, typed);
       fill(result, 'Published as ', element('code', {}, cursor));
       result.className = 'result is-good';
-      data.value = '';
+      // What was written meanwhile is the next one.
+      if (data.value === given) data.value = '';
       if (stream === null) location.hash = hrefOf(target);
     } catch (error) {
       if (!(error instanceof GaplessError)) throw error;
