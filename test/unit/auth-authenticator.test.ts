@@ -169,3 +169,15 @@ test('9.1 subjects that are long and begin alike are not the same', async () => 
   const ids = [a, b, again].map((result) => principalIdOf(result ?? null));
   assert.deepEqual([ids[0]?.length, ids[0] === ids[1], ids[0] === ids[2]], [128, false, true]);
 });
+
+test('9.1 of several shared secrets each is tried when the token names none', async () => {
+  const other = await Issuers.create('HS256');
+  const { authenticator } = stage(material([issuer, other]));
+  for (const signer of [issuer, other]) {
+    const token = await signer.sign({ sub: 'either' }, { kid: undefined });
+    assert.equal(principalIdOf(await authenticator.authenticate(token)), 'either');
+  }
+  const stranger = await Issuers.create('HS256');
+  const forged = await stranger.sign({}, { kid: undefined });
+  assert.equal(faultOf(await authenticator.authenticate(forged)), 'signature');
+});
