@@ -1,5 +1,5 @@
 import { type EventLog, LogError } from '#gapless/storage/event-log.js';
-import { MemoryLog, MemoryMedium } from '#gapless/storage/memory-log.js';
+import { MemoryLog, MemoryMedium } from '../support/memory-log.js';
 import type { Prng } from '../support/prng.js';
 import type { SimulationOptions } from './options.js';
 

@@ -7,7 +7,7 @@ import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
 import { CommitLoop } from '#gapless/server/log/commit-loop.js';
-import { MemoryLog, MemoryMedium } from '#gapless/storage/memory-log.js';
+import { MemoryLog, MemoryMedium } from '../support/memory-log.js';
 
 const NOW_MS = 1_700_000_000_000;
 const RETENTION = { events: 2, bytes: 0, ageMs: 0 };

@@ -10,7 +10,7 @@ import { hasTables } from '#gapless/ring/producer-memory.js';
 import { createRings, Rings, type StreamHandle } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
 import { CommitLoop } from '#gapless/server/log/commit-loop.js';
-import { MemoryLog, MemoryMedium } from '#gapless/storage/memory-log.js';
+import { MemoryLog, MemoryMedium } from '../support/memory-log.js';
 
 const RETENTION = { events: 0, bytes: 0, ageMs: 0 };
 const EPOCH = 'epoch0epoch';

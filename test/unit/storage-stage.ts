@@ -13,7 +13,7 @@ import type {
 } from '#gapless/storage/event-log.js';
 import { openLmdbReader } from '#gapless/storage/lmdb/lmdb-reader.js';
 import { openLmdbLog } from '#gapless/storage/lmdb/open-lmdb-log.js';
-import { MemoryLog, MemoryMedium, MemoryReader } from '#gapless/storage/memory-log.js';
+import { MemoryLog, MemoryMedium, MemoryReader } from '../support/memory-log.js';
 
 /** What the tests of all logs need: frames whose content follows from their seq, and a log that can be opened again. */
 

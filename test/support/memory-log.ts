@@ -3,9 +3,9 @@
  * or are slow included.
  */
 
-import { assert } from '../assert.js';
-import { lowestHeld } from '../core/acknowledge.js';
-import { type Cursor, parseCursor } from '../core/cursor.js';
+import { assert } from '#gapless/assert.js';
+import { lowestHeld } from '#gapless/core/acknowledge.js';
+import { type Cursor, parseCursor } from '#gapless/core/cursor.js';
 import {
   type EventLog,
   type EventLogReader,
@@ -17,11 +17,11 @@ import {
   type NewStream,
   type ProducerLog,
   type ReadRange,
-} from './event-log.js';
-import { collectRun } from './lmdb/collect-run.js';
-import type { BlockStart } from './lmdb/store-keys.js';
+} from '#gapless/storage/event-log.js';
+import { collectRun } from '#gapless/storage/lmdb/collect-run.js';
+import type { BlockStart } from '#gapless/storage/lmdb/store-keys.js';
+import { floorBelowHeld, isFullOfHeld } from '#gapless/storage/retention-floor.js';
 import { MemoryProducers } from './memory-producers.js';
-import { floorBelowHeld, isFullOfHeld } from './retention-floor.js';
 
 interface StoredRun extends LogRun, BlockStart {
   readonly writtenAtMs: number;

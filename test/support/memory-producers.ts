@@ -6,8 +6,8 @@ import {
   type ProducerRecords,
   RECORD_KINDS,
   type RecordKind,
-} from '../core/producer-record.js';
-import type { LogId } from './event-log.js';
+} from '#gapless/core/producer-record.js';
+import type { LogId } from '#gapless/storage/event-log.js';
 
 /** What is remembered of who published, as it is committed. */
 export class MemoryProducers {
