@@ -32,7 +32,7 @@ export interface KeyMaterial {
 }
 
 /** Keys in one set: with no `kid` in a token, each of its algorithm is tried. */
-export const TOKEN_KEYS_MAX = 32;
+const TOKEN_KEYS_MAX = 32;
 const API_KEYS_MAX = 10_000;
 /** RFC 7518, 3.2: a key of the size of the hash, or larger. */
 const SECRET_BYTES_MIN = 32;

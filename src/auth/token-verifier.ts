@@ -17,7 +17,7 @@ import type { Algorithm, TokenKey } from './key-material.js';
 import type { Principal } from './principal.js';
 
 /** Clocks of two machines differ; so much later a token still counts. */
-export const CLOCK_TOLERANCE_SECONDS = 5;
+const CLOCK_TOLERANCE_SECONDS = 5;
 
 const SUBJECT_LENGTH_MAX = 128;
 

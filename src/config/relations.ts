@@ -122,7 +122,7 @@ export function isDurable({ dataDir, log }: Pick<Config, 'dataDir' | 'log'>): bo
 }
 
 /** Whether callers have to authenticate (contract 9.1). */
-export function hasKeys({ jwtKeysFile, jwksUrl, apiKeysFile }: Config): boolean {
+function hasKeys({ jwtKeysFile, jwksUrl, apiKeysFile }: Config): boolean {
   return jwtKeysFile !== null || jwksUrl !== '' || apiKeysFile !== null;
 }
 

@@ -57,10 +57,3 @@ export function newestPlaceOf(record: Uint8Array, kind: RecordKind): number {
   const seq = view.getFloat64(RECORD_SEQ_OFFSET, true);
   return view.getFloat64(RECORD_PLACES_OFFSET + PLACE_BYTES * (seq % WINDOW[kind]) + 8, true);
 }
-
-export function usedAtMsOf(record: Uint8Array): number {
-  return new DataView(record.buffer, record.byteOffset, record.byteLength).getFloat64(
-    RECORD_USED_AT_OFFSET,
-    true,
-  );
-}
