@@ -3,8 +3,14 @@ import { describe, it, type TestContext } from 'node:test';
 import type { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
 import { deleteStream, freshStream, publishRequest } from '../support/gapless-client.js';
-import { HttpConnection } from '../support/http.js';
-import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
+import { HttpConnection, request } from '../support/http.js';
+import {
+  initializeRequest,
+  McpClient,
+  messagesOf,
+  progressOf,
+  untilMessages,
+} from '../support/mcp-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { scrape, total } from '../support/prometheus.js';
@@ -50,6 +56,17 @@ async function callsAgain(client: McpClient, upstream: McpUpstream): Promise<voi
     const answer = await client.post({ jsonrpc: '2.0', id: `next ${++tries}`, method: 'tools/call' });
     return answer.status === 200 && answer.text.includes('"ok":true');
   });
+}
+
+/** Publishes until the log takes nothing any more. @returns the stream that has it all. */
+async function fill({ port }: BrokerProcess): Promise<string> {
+  const crowd = freshStream('crowd');
+  const connection = await HttpConnection.open(port);
+  for (let status = 200; status !== 507; ) {
+    status = (await connection.request(publishRequest(crowd, 'x'.repeat(20_000)))).status;
+  }
+  connection.destroy();
+  return crowd;
 }
 
 describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2 }, () => {
@@ -116,18 +133,37 @@ describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2
     const call = await client.call('mine');
     const atServer = (await upstream.nextCall()).stream().progress(1);
     await untilMessages(call, 1);
-    const crowd = freshStream('crowd');
-    const connection = await HttpConnection.open(broker.port);
-    for (let status = 200; status === 200; ) {
-      status = (await connection.request(publishRequest(crowd, 'x'.repeat(20_000)))).status;
-    }
-    connection.destroy();
+    const crowd = await fill(broker);
     atServer.finish({ done: true });
     assert.equal(await call.untilEnded(), 'end');
     assert.deepEqual([lastOf(call).id, lastOf(call).code], ['mine', -32017]);
     await eventually('it to be counted', async () => (await failures(broker, 'no_room')) === 1);
     await deleteStream(broker.port, crowd);
     await callsAgain(client, upstream);
+  });
+
+  it('12.11 is full when a front begins: who comes meanwhile is refused, and it begins when there is room', async (context) => {
+    const upstream = await McpUpstream.start();
+    context.after(() => upstream.stop());
+    const nats = await NatsServer.start(context);
+    const limit = ['--log-bytes-max', '1MiB'];
+    const other = await startBroker(context, nats, ...limit);
+    const crowd = await fill(other);
+    const mcp = ['--mcp', `/mcp=${upstream.url}`, ...limit];
+    const [broker, stopped] = await startBrokers(context, nats, 2, ...mcp);
+    assert.ok(broker !== undefined && stopped !== undefined);
+    for (const { port } of [broker, stopped]) {
+      const refused = await request(port, initializeRequest({}));
+      assert.equal(refused.status, 507);
+      assert.equal(refused.json<{ error: { code: number } }>().error.code, -32019);
+    }
+    stopped.signal('SIGTERM');
+    assert.deepEqual(await stopped.untilExit(), { code: 0, signal: null });
+    await deleteStream(other.port, crowd);
+    await eventually('the front to begin', async () => {
+      return (await request(broker.port, initializeRequest({}))).status === 200;
+    });
+    await callsAgain(await McpClient.open(broker.port), upstream);
   });
 
   it('12.4 a message that is larger than the log takes ends its call, and what comes at once need not fit together', async (context) => {

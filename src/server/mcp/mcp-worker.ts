@@ -6,12 +6,14 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../assert.js';
+import { RequestError } from '../../errors.js';
 import { createLogger } from '../../log.js';
+import { refusal } from '../../mcp/answers.js';
 import { EventIds } from '../../mcp/event-id.js';
 import { Front } from '../../mcp/front.js';
 import { FAILED_COUNT, FrontCount, FrontCounts } from '../../mcp/front-counts.js';
-import type { RpcError } from '../../mcp/json-rpc.js';
-import type { FromEdge, ToEdge } from '../../mcp/messages.js';
+import { LIMIT_REACHED, type RpcError } from '../../mcp/json-rpc.js';
+import type { FromEdge, ToEdge, Verdict } from '../../mcp/messages.js';
 import { type Mount, readMount } from '../../mcp/mount.js';
 import { restoreSessions } from '../../mcp/session/restore.js';
 import type { Session } from '../../mcp/session/session.js';
@@ -32,6 +34,7 @@ import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
 const SECRET_BYTES = 32;
 const SESSION_ID_BYTES = 18;
 const SWEEP_MS = 500;
+const BEGIN_AGAIN_MS = 200;
 /** Of messages that wait for room, over all streams. */
 const WAITING_CHARACTERS_MAX = 64 * 1024 * 1024;
 /** How long servers may take to hear that their sessions are over. */
@@ -57,16 +60,22 @@ const counts = new FrontCounts(setup.counts);
 const lines = new LineLimit(clock.now, (count) => log.info({ count }, 'failed calls not logged'));
 
 const streams = new BrokerStreams({ setup, link, now: clock.now, counts });
-let started: () => void = () => undefined;
-const hasStarted = new Promise<void>((resolve) => {
-  started = resolve;
+let front: Front | null = null;
+/** Why a shared log does not take what the front begins with. */
+let fault: RequestError | null = null;
+let sweeping: NodeJS.Timeout | undefined;
+let known: () => void = () => undefined;
+/** Settles when the front has begun, or cannot for now. */
+const isKnown = new Promise<void>((resolve) => {
+  known = resolve;
 });
 
 // Answers of the coordinator are waited for below, and who stops meanwhile waits for the end of that.
 port.on('message', (command: McpCommand) => {
   if (command.kind === 'answer') return link.answered(command);
-  return void hasStarted.then(stop);
+  return void isKnown.then(stop);
 });
+for (const edge of setup.edges) edge.on('message', (message: FromEdge) => void received(edge, message));
 
 process.on('uncaughtException', (error) => {
   log.fatal({ err: error }, 'the MCP front failed');
@@ -78,10 +87,13 @@ const sharedRecords =
   streams.shared === null
     ? null
     : new ReplicatedRecords({ link, streams, sessionTtlMs: config.mcpSessionTtlMs });
-await streams.shared?.begin();
+await untilTaken(async () => streams.shared?.begin());
 const left = records === null ? [] : await link.ask('ownStreams', {});
-const secret = (await sharedRecords?.secret()) ?? (await records?.secret(left)) ?? randomBytes(SECRET_BYTES);
-const front = new Front({
+const secret =
+  (await untilTaken(async () => sharedRecords?.secret())) ??
+  (await records?.secret(left)) ??
+  randomBytes(SECRET_BYTES);
+const begun = new Front({
   streams,
   records: sharedRecords ?? records,
   sharedRecords,
@@ -106,29 +118,49 @@ const front = new Front({
 
 if (records !== null) {
   const restored = await restoreSessions({ streams, ...records.adopt(left) }, (record) =>
-    front.restore(record),
+    begun.restore(record),
   );
   if (restored.sessions > 0) log.info(restored, 'sessions taken up');
 }
-
-// Requests that came meanwhile wait in their ports.
-for (const edge of setup.edges) {
-  edge.on('message', (message: FromEdge) => {
-    for (const each of message.left) front.left(each);
-    if (message.kind === 'left') return;
-    if (message.kind === 'report') {
-      return send(edge, { kind: 'report', id: message.id, servers: front.report() });
-    }
-    const { id, request } = message;
-    return void front.handle(request).then((verdict) => send(edge, { kind: 'verdict', id, verdict }));
-  });
-}
-const sweeping = setInterval(() => {
+if (fault !== null) log.info('the log takes what MCP begins with');
+front = begun;
+sweeping = setInterval(() => {
   streams.keep();
   records?.keep();
-  front.sweep();
+  begun.sweep();
 }, SWEEP_MS);
-started();
+known();
+
+/** Asks a shared log until it does what it is asked for. Requests are refused meanwhile, and who stops need not wait. */
+async function untilTaken<T>(ask: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof RequestError)) throw error;
+      if (fault === null) log.warn({ err: error }, 'the log takes nothing yet: requests of MCP are refused');
+      fault = error;
+      known();
+      await sleep(BEGIN_AGAIN_MS);
+    }
+  }
+}
+
+/** What comes before the front has begun waits for that, unless it may take long. */
+async function received(edge: MessagePort, message: FromEdge): Promise<void> {
+  if (front === null) await isKnown;
+  for (const each of message.left) front?.left(each);
+  if (message.kind === 'left') return;
+  const { id } = message;
+  if (message.kind === 'report') return send(edge, { kind: 'report', id, servers: front?.report() ?? [] });
+  const verdict = await (front?.handle(message.request) ?? refuse());
+  send(edge, { kind: 'verdict', id, verdict });
+}
+
+function refuse(): Verdict {
+  assert(fault !== null, 'a front that has not begun knows why');
+  return refusal(fault.status, LIMIT_REACHED, fault.message);
+}
 
 function send(edge: MessagePort, message: ToEdge): void {
   edge.postMessage(message);
@@ -173,7 +205,7 @@ function pathOf({ mount }: Session): string {
 
 async function stop(): Promise<void> {
   clearInterval(sweeping);
-  await Promise.race([front.close(), sleep(STOP_MS_MAX)]);
+  await Promise.race([front?.close(), sleep(STOP_MS_MAX)]);
   streams.removeAll();
   await Promise.race([streams.shared?.leave(), sleep(STOP_MS_MAX)]);
   for (const target of targets) target?.close();
