@@ -78,6 +78,12 @@ export const ERRORS = {
     retry: false,
     doc: 'Gapless-If-Head names another position than the head; the answer carries the head.',
   },
+  host_not_allowed: {
+    status: 403,
+    title: 'This server is not called by this name',
+    retry: false,
+    doc: 'Without keys a server is called by an address, by localhost, by a name without a dot, or by one that it was told of.',
+  },
   insufficient_memory: {
     status: 507,
     title: 'No memory for this stream',

@@ -50,6 +50,12 @@ const DEFINITIONS = {
     default: [],
     doc: 'Origins whose pages may use the API from a browser. `*` allows all.',
   }),
+  hostNames: define({
+    group: 'Network',
+    kind: list({ placeholder: 'NAME', expected: 'a host name', isValid: isHost, itemsMax: 1000 }),
+    default: [],
+    doc: 'Names with a dot that a broker without keys may be called by, such as that of a proxy before it.',
+  }),
   connectionsMax: define({
     group: 'Network',
     kind: wholeNumber({ min: 0, max: 1_000_000, unit: 'connections' }),

@@ -21,6 +21,7 @@ import { Wakes } from '../../ring/wake-queue.js';
 import { Access } from '../../transport/admission/access.js';
 import { ClientAddress } from '../../transport/admission/client-address.js';
 import { Cors } from '../../transport/admission/cors.js';
+import { HostNames } from '../../transport/admission/host-names.js';
 import { Limits } from '../../transport/admission/limits.js';
 import { RefusalLog } from '../../transport/admission/refusal-log.js';
 import { Sessions } from '../../transport/admission/sessions.js';
@@ -100,6 +101,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     counters,
     access: new Access({
       authenticator: setup.keys === null ? null : createAuthenticator(config, setup.keys, link, now),
+      hosts: new HostNames(setup.keys === null && !config.insecure ? config.hostNames : null),
       tokenInQuery: config.tokenInQuery,
       counters,
     }),

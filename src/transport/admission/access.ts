@@ -16,6 +16,7 @@ import { Counter, type Counters } from '../../ring/counters.js';
 import type { Exchange } from '../http/exchange.js';
 import { Query } from '../http/query.js';
 import { keepRequest, type RequestView } from '../http/request-view.js';
+import type { HostNames } from './host-names.js';
 
 /** Handles a request to the stream of this name, empty where the path has none, of somebody who may. */
 export type Handler = (exchange: Exchange, name: string, req: RequestView) => Promise<void> | void;
@@ -29,11 +30,18 @@ const CREDENTIAL_LENGTH_MAX = 8192;
 export class Access {
   /** Null: nobody has to authenticate. */
   readonly #authenticator: Authenticator | null;
+  readonly #hosts: HostNames;
   readonly #tokenInQuery: boolean;
   readonly #counters: Counters;
 
-  constructor(options: { authenticator: Authenticator | null; tokenInQuery: boolean; counters: Counters }) {
+  constructor(options: {
+    authenticator: Authenticator | null;
+    hosts: HostNames;
+    tokenInQuery: boolean;
+    counters: Counters;
+  }) {
     this.#authenticator = options.authenticator;
+    this.#hosts = options.hosts;
     this.#tokenInQuery = options.tokenInQuery;
     this.#counters = options.counters;
   }
@@ -45,7 +53,8 @@ export class Access {
 
   /**
    * Runs the handler if whoever sent the request has the right to the stream, now or when that is known.
-   * @throws {RequestError} `unauthorized`, `forbidden`, `invalid_query` or `keys_unavailable`, or rejects with it
+   * @throws {RequestError} `unauthorized`, `forbidden`, `invalid_query`, `host_not_allowed` or `keys_unavailable`, or
+   * rejects with it
    */
   guard(
     exchange: Exchange,
@@ -55,6 +64,7 @@ export class Access {
     handler: Handler,
   ): Promise<void> | void {
     exchange.stream = name;
+    this.#hosts.check(req);
     const authenticator = this.#authenticator;
     if (authenticator === null) return handler(exchange, name, req);
     const credential = this.#credentialOf(req);
@@ -84,8 +94,10 @@ export class Access {
   /**
    * Reads the credential of a request whose answer is no response.
    * @returns finds out who sent it, then or later; rejects with a RequestError, `unauthorized` or `keys_unavailable`.
+   * @throws {RequestError} `host_not_allowed`
    */
   identify(req: HttpRequest): () => Promise<Principal> {
+    this.#hosts.check(req);
     const authenticator = this.#authenticator;
     if (authenticator === null) return async () => ANYBODY;
     let credential: string;
