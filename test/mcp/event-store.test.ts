@@ -103,13 +103,11 @@ for (const version of [1, 2] as SdkVersion[]) {
       await server.announce(session.id);
       await server.announce(session.id);
       const resumed = await session.get(id);
-      await resumed.count(2);
+      // Where it came back sooner than the log had the first it is told its position before that.
+      await resumed.countOf('notifications/tools/list_changed', 2);
       await server.announce(session.id);
-      const methods = (await resumed.count(3)).map(({ message }) => message.method);
-      assert.deepEqual(
-        methods,
-        range(1, 3).map(() => 'notifications/tools/list_changed'),
-      );
+      const changes = await resumed.countOf('notifications/tools/list_changed', 3);
+      assert.equal(new Set([id, ...changes.map((change) => change.id)]).size, 4);
       resumed.cut();
     });
 

@@ -102,6 +102,13 @@ export class McpAnswer {
     return this.messages;
   }
 
+  /** Waits for so many of one method; what else comes is not looked at. */
+  async countOf(method: string, n: number): Promise<Received[]> {
+    const some = () => this.messages.filter(({ message }) => message.method === method);
+    await this.#when(`${n} messages of ${method}`, () => some().length >= n);
+    return some();
+  }
+
   until(test: (received: Received) => boolean): Promise<Received> {
     return this.#when('a message', () => this.messages.find(test));
   }

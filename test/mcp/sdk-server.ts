@@ -136,7 +136,7 @@ export class SdkServer {
       count(given, { token: _meta?.progressToken, notify: sendNotification, gates: this.gates }),
     );
     await server.connect(transport as Parameters<typeof server.connect>[0]);
-    return { transport, announce: async () => server.sendToolListChanged() };
+    return { transport, announce: () => server.server.sendToolListChanged() };
   }
 
   async #connect2(
@@ -154,7 +154,7 @@ export class SdkServer {
       }),
     );
     await server.connect(transport);
-    return { transport, announce: async () => server.sendToolListChanged() };
+    return { transport, announce: () => server.server.sendToolListChanged() };
   }
 }
 
