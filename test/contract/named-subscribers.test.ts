@@ -265,7 +265,7 @@ describe('5.4 named subscribers over WebSocket', () => {
     const socket = await LiveSocket.open(broker.port, stream, { query, answersPings: false });
     const { epoch } = await publishLines(broker.port, stream, ['1']);
     // All are there when it goes on, so it takes them up before any is answered.
-    broker.process.signal('SIGSTOP');
+    await broker.process.standStill();
     for (const ref of range(1, 500)) socket.sayMap({ kind: 'ack', ref, cursor: cursorOf(epoch, 1) });
     await nextTurn();
     broker.process.signal('SIGCONT');

@@ -226,7 +226,7 @@ describe('5.5 publishing over a WebSocket with a durable log', () => {
     const stream = freshStream('burst');
     const socket = await LiveSocket.open(broker.port, stream);
     // All are there when it goes on, so it takes them up before any is committed.
-    broker.process.signal('SIGSTOP');
+    await broker.process.standStill();
     for (const ref of range(1, 200)) socket.sayMap({ kind: 'publish', ref, events: [event(String(ref))] });
     await new Promise((resolve) => setImmediate(resolve));
     broker.process.signal('SIGCONT');

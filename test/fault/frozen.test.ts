@@ -59,7 +59,7 @@ async function run(context: TestContext, flags: readonly string[]): Promise<void
 
   for (const round of range(1, ROUNDS)) {
     await untilMore();
-    broker.signal('SIGSTOP');
+    await broker.standStill();
     // Whoever comes meanwhile waits in the kernel, and is served like the others.
     const newcomer = newReader(`newcomer-${round}`);
     const joining = newcomer.connect();

@@ -36,7 +36,7 @@ it('3.1 SIGKILL while more is in flight than one commit takes: each batch is the
     const watcher = await HttpConnection.open(broker.port);
     const connections = await Promise.all(streams.map(() => HttpConnection.open(broker.port)));
     // All that the kernel takes lies ready when the broker goes on, and most of it is appended before the first commit.
-    broker.process.signal('SIGSTOP');
+    await broker.process.standStill();
     const publishing = Promise.all(
       streams.map(async (stream, index) => {
         try {

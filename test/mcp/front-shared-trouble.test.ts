@@ -96,7 +96,7 @@ describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2
 
   for (const how of ['is gone', 'does not answer']) {
     it(`12.4 (20) ${how} for longer than is waited for: each call ends with an error once it is back`, async (context) => {
-      const { upstream, nats, broker } = await stage(context, '', '--mcp-wait-ms', '200');
+      const { upstream, nats, broker } = await stage(context, '', '--mcp-wait-ms', '3s');
       const client = await McpClient.open(broker.port);
       const read = await client.call('read');
       const atServer = (await upstream.nextCall()).stream().progress(1);
@@ -104,7 +104,7 @@ describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2
       const other = (await upstream.nextCall()).stream().progress(1);
       await Promise.all([untilMessages(read, 1), untilMessages(left, 1)]);
       if (how === 'is gone') await nats.kill();
-      else nats.signal('SIGSTOP');
+      else await nats.standStill();
       left.cut();
       for (const exchange of [atServer, other]) exchange.progress(2).say({ jsonrpc: '2.0', method: 'x' });
       await eventually('both to be given up', async () => (await failures(broker, 'no_room')) === 2);
@@ -127,7 +127,7 @@ describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2
   }
 
   it('12.4 (20) is full: a call ends with an error, and the next is taken when there is room', async (context) => {
-    const limit = ['--log-bytes-max', '1MiB', '--mcp-wait-ms', '500'];
+    const limit = ['--log-bytes-max', '1MiB', '--mcp-wait-ms', '3s'];
     const { upstream, broker } = await stage(context, '', ...limit);
     const client = await McpClient.open(broker.port);
     const call = await client.call('mine');

@@ -235,7 +235,7 @@ describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
     const slow = (await upstream.nextCall()).stream();
     slow.progress(1, 'first');
     await untilMessages(call, 1);
-    here.signal('SIGSTOP');
+    await here.standStill();
     const again = await client.at(there.port).read(call.lastEventId);
     const resumed = await upstream.nextListener();
     assert.equal(resumed.header('last-event-id'), 'first');

@@ -88,7 +88,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
   it('leaves a server that takes nothing any more, whatever it was sent', async (context) => {
     const nats = await NatsServer.start(context);
     const { log, heard } = await openLog(nats.url);
-    nats.signal('SIGSTOP');
+    await nats.standStill();
     // More than the systems on both sides buffer.
     const body = new Uint8Array(LARGE_BYTES);
     const appends = range(1, 64).map((after) => log.append('large', NO_ENTRY, body, after));
@@ -115,7 +115,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
     const stream = freshStream('silent');
     const { epoch } = await publish(broker.port, stream, '1');
     await SseSubscription.open(broker.port, stream, { lastEventId: cursorOf(epoch, 0) });
-    nats.signal('SIGSTOP');
+    await nats.standStill();
     const waiting = assert.rejects(request(broker.port, publishRequest(stream, 'waits')));
     // The publish has reached it by then.
     await stateOf(broker.port, stream);

@@ -115,7 +115,7 @@ describe('brokers that share a log', { skip: NATS_SKIP }, () => {
     const { epoch } = await publish(first.port, stream, 'x'.repeat(1000));
     const reader = await SseSubscription.open(second.port, stream, { lastEventId: cursorOf(epoch, 0) });
     await reader.untilSeq(1);
-    second.signal('SIGSTOP');
+    await second.standStill();
     for (const _ of range(1, 150)) await publish(first.port, stream, 'x'.repeat(1000));
     second.signal('SIGCONT');
     await reader.untilSeq(151);

@@ -5,6 +5,7 @@ import { after, before, describe } from 'node:test';
 import { withDeadline } from './deadline.js';
 import { freePort } from './free-port.js';
 import { MAIN_FILE } from './paths.js';
+import { standStill } from './stand-still.js';
 
 export interface LogLine {
   level: number;
@@ -167,6 +168,11 @@ export class BrokerProcess {
         new Promise<void>((resolve) => this.#child.stdout?.once('data', resolve)),
       );
     }
+  }
+
+  /** As SIGSTOP does, and resolves when none of its threads runs on. */
+  standStill(): Promise<void> {
+    return standStill(this.pid);
   }
 
   signal(signal: NodeJS.Signals): void {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -6,6 +7,7 @@ import type { TestContext } from 'node:test';
 import { withDeadline } from './deadline.js';
 import { makeDirectory, removeDirectory } from './durable-broker.js';
 import { freePort } from './free-port.js';
+import { standStill } from './stand-still.js';
 
 const PROGRAM = 'nats-server';
 
@@ -144,6 +146,12 @@ export class NatsServer {
 
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
+  }
+
+  /** As SIGSTOP does, and resolves when none of its threads runs on. */
+  async standStill(): Promise<void> {
+    assert.ok(this.#child?.pid !== undefined);
+    await standStill(this.#child.pid);
   }
 
   /** Whatever it kept is gone. While it is stopped. */
