@@ -14,7 +14,7 @@ import type { ClientRequest, Left, ServerUse, Verdict } from './messages.js';
 import { Readers, type ReadersOptions } from './readers.js';
 import { isStatelessRevision } from './revision.js';
 import { ServerUses } from './server-use.js';
-import { beginAtServer, cancelledIn, passOn } from './session/relay.js';
+import { beginAtServer, callsIn, cancelledIn, passOn } from './session/relay.js';
 import { Session } from './session/session.js';
 import type { SessionRecord } from './session/session-record.js';
 import { Sessions, type SessionsOptions } from './session/sessions.js';
@@ -121,7 +121,7 @@ export class Front {
     const session = await this.#sessions.meet(request);
     if (!(session instanceof Session)) return session;
     for (const call of cancelledIn(messages)) session.noteCancelled(call);
-    const calls = messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
+    const calls = callsIn(messages);
     return calls.length > 0 ? this.#call(session, request, body, calls) : passOn(session, request, messages);
   }
 

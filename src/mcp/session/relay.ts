@@ -26,7 +26,12 @@ export async function beginAtServer(
   return answer;
 }
 
-/** Calls that the client waits for no longer, by their ids as JSON. */
+/** Calls among what a client sends, by their ids as JSON. */
+export function callsIn(messages: readonly RpcMessage[]): string[] {
+  return messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
+}
+
+/** The same of calls that it waits for no longer. */
 export function cancelledIn(messages: readonly RpcMessage[]): string[] {
   return messages.flatMap(({ method, value }) => {
     if (method !== 'notifications/cancelled') return [];

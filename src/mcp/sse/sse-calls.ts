@@ -10,6 +10,7 @@ import type { OwnStream } from '../session/own-stream.js';
 import type { Session } from '../session/session.js';
 import type { McpStreams } from '../stream/mcp-streams.js';
 import type { MessageStream } from '../stream/message-stream.js';
+import { OpenCalls } from '../stream/open-calls.js';
 import { dismissLater } from '../upstream/dismissal.js';
 import type { MessageSink } from '../upstream/upstream.js';
 
@@ -103,23 +104,22 @@ interface SseCallOptions {
 /** The calls of one POST. */
 class SseCall implements MessageSink {
   readonly #options: SseCallOptions;
-  readonly #unanswered: Set<string>;
-  readonly #cancelled = new Set<string>();
+  readonly #open: OpenCalls;
 
   constructor(options: SseCallOptions) {
     this.#options = options;
-    this.#unanswered = new Set(options.calls);
+    this.#open = new OpenCalls(options.calls);
   }
 
   get isClosed(): boolean {
-    return this.#unanswered.size === 0;
+    return this.#open.areAnswered;
   }
 
   push(message: RpcMessage): Promise<void> | void {
     if (this.isClosed) return;
     const { session, answer, over } = this.#options;
     if (message.kind !== 'response') return session.own.push(message);
-    if (message.id === null || !this.#unanswered.delete(message.id)) return;
+    if (message.id === null || !this.#open.answer(message.id)) return;
     if (this.isClosed) over();
     return answer(message.id, message.text);
   }
@@ -127,31 +127,24 @@ class SseCall implements MessageSink {
   fail(error: RpcError): void {
     if (this.isClosed) return;
     const { session, answer } = this.#options;
-    if (!this.#isCancelled) session.noteFailed(error);
+    if (!this.#open.areCancelled) session.noteFailed(error);
     this.end((id) => answer(id, errorText(id, error)));
   }
 
   end(answer: (id: string) => Promise<void>): void {
-    for (const id of this.#unanswered) if (!this.#cancelled.has(id)) void answer(id);
-    this.#unanswered.clear();
+    for (const id of this.#open.awaited) void answer(id);
+    this.#open.clear();
     this.#options.over();
   }
 
   /** The client waits for it no longer, and for no error either. @returns whether it waits for none of the others either. */
   cancel(id: string): boolean {
-    if (!this.#unanswered.has(id) || this.#cancelled.has(id)) return false;
-    this.#cancelled.add(id);
-    return this.#isCancelled;
+    return this.#open.cancel(id) && this.#open.areCancelled;
   }
 
   dismiss(): boolean {
-    if (this.isClosed || !this.#isCancelled) return false;
+    if (this.isClosed || !this.#open.areCancelled) return false;
     this.end(() => Promise.resolve());
-    return true;
-  }
-
-  get #isCancelled(): boolean {
-    for (const id of this.#unanswered) if (!this.#cancelled.has(id)) return false;
     return true;
   }
 }

@@ -16,7 +16,7 @@ import { BAD_REQUEST, LIMIT_REACHED, NO_SESSION, type RpcMessage, readMessages }
 import type { ClientRequest, FollowStream, Verdict, WholeAnswer } from '../messages.js';
 import type { Readers } from '../readers.js';
 import { hasNegotiated } from '../revision.js';
-import { beginAtServer, cancelledIn, changeNotices, passOn } from '../session/relay.js';
+import { beginAtServer, callsIn, cancelledIn, changeNotices, passOn } from '../session/relay.js';
 import { Session } from '../session/session.js';
 import { ENDED } from '../session/session-options.js';
 import type { Sessions } from '../session/sessions.js';
@@ -128,7 +128,7 @@ export class SseTransport {
     if (first.method === 'initialize') return this.#initialize(client, request, first);
     if (!client.isKept) return refusal(400, BAD_REQUEST, 'initialize comes first', first.id ?? 'null');
     for (const call of cancelledIn(messages)) client.calls.noteCancelled(call);
-    const calls = messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
+    const calls = callsIn(messages);
     return calls.length > 0 ? this.#call(client, request, calls) : this.#pass(client, request, messages);
   }
 

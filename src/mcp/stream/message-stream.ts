@@ -11,6 +11,7 @@ import type { Reply } from '../upstream/upstream.js';
 import type { Backlog } from './backlog.js';
 import { EarlyMessages } from './early-messages.js';
 import type { McpStreams } from './mcp-streams.js';
+import { OpenCalls } from './open-calls.js';
 import { isNote, messageType, NOTE_TYPES } from './stream-notes.js';
 import { StreamWriter, type Taken } from './stream-writer.js';
 
@@ -84,9 +85,7 @@ export class MessageStream {
   endsWithNote: boolean;
 
   readonly #streams: McpStreams;
-  readonly #unanswered: Set<string>;
-  /** Calls that the client has cancelled: their answer may never come, and nobody waits for it. */
-  readonly #cancelled: Set<string>;
+  readonly #open: OpenCalls;
   readonly #isKept: boolean;
   readonly #left: (() => void) | undefined;
   readonly #answered: () => void;
@@ -108,8 +107,8 @@ export class MessageStream {
     this.farewells = options.farewells ?? [];
     this.#streams = options.streams;
     const { before } = options;
-    this.#unanswered = new Set(options.calls.filter((call) => !before?.answered.has(call)));
-    this.#cancelled = new Set(before?.cancelled);
+    this.#open = new OpenCalls(options.calls);
+    if (before !== undefined) this.#open.restore(options.calls, before);
     this.endsWithNote = before?.endsWithNote ?? false;
     this.#isKept = options.isKept === true;
     this.#left = options.left;
@@ -143,22 +142,16 @@ export class MessageStream {
 
   /** The client waits for this call no longer. @returns whether it waits for none of the others either. */
   cancel(call: string): boolean {
-    if (!this.#unanswered.has(call) || this.#cancelled.has(call)) return false;
-    this.#cancelled.add(call);
+    if (!this.#open.cancel(call)) return false;
     this.note('cancelled', call);
-    return this.#isCancelled;
+    return this.#open.areCancelled;
   }
 
   /** Ends it if nobody waits for an answer. @returns whether it was under way. */
   dismiss(): boolean {
-    if (this.#closed || !this.#isCancelled) return false;
-    this.#unanswered.clear();
+    if (this.#closed || !this.#open.areCancelled) return false;
+    this.#open.clear();
     this.close();
-    return true;
-  }
-
-  get #isCancelled(): boolean {
-    for (const call of this.#unanswered) if (!this.#cancelled.has(call)) return false;
     return true;
   }
 
@@ -170,7 +163,7 @@ export class MessageStream {
   refused(reply: Reply): boolean {
     if (this.#hasBegun || this.#closed) return false;
     this.#refusal = reply;
-    this.#unanswered.clear();
+    this.#open.clear();
     this.close();
     return true;
   }
@@ -183,11 +176,11 @@ export class MessageStream {
   push(message: RpcMessage, reached: string | null = null): Promise<void> | void {
     if (this.#closed) return;
     if (message.kind === 'response') {
-      if (message.id === null || !this.#unanswered.delete(message.id)) return;
+      if (message.id === null || !this.#open.answer(message.id)) return;
     }
     const call = message.kind === 'response' ? message.id : null;
     const room = this.tell(message.text, call, this.#isKept ? messageType(reached) : null);
-    if (!this.isOwn && this.#unanswered.size === 0) this.close();
+    if (!this.isOwn && this.#open.areAnswered) this.close();
     return room;
   }
 
@@ -212,11 +205,9 @@ export class MessageStream {
   /** Answers every call that is not answered yet. Of those that the client has cancelled it expects no answer. */
   fail(error: RpcError): void {
     if (this.#closed) return;
-    if (!this.#isCancelled) this.#failed(error);
-    for (const call of this.#unanswered) {
-      if (!this.#cancelled.has(call)) void this.tell(errorText(call, error), call);
-    }
-    this.#unanswered.clear();
+    if (!this.#open.areCancelled) this.#failed(error);
+    for (const call of this.#open.awaited) void this.tell(errorText(call, error), call);
+    this.#open.clear();
     this.close();
   }
 
@@ -228,11 +219,9 @@ export class MessageStream {
   }
 
   /** Goes on with what another process has left. */
-  resume({ answered, cancelled, endsWithNote }: CallsBefore): void {
-    this.#unanswered.clear();
-    for (const call of this.calls) if (!answered.has(call)) this.#unanswered.add(call);
-    for (const call of cancelled) this.#cancelled.add(call);
-    this.endsWithNote = endsWithNote;
+  resume(before: CallsBefore): void {
+    this.#open.restore(this.calls, before);
+    this.endsWithNote = before.endsWithNote;
     this.#closed = false;
   }
 
@@ -295,7 +284,7 @@ export class MessageStream {
   #giveUp(): void {
     if (!this.isOwn) this.#failed(NO_ROOM);
     this.#streams.remove(this.stream);
-    this.#unanswered.clear();
+    this.#open.clear();
     if (!this.#closed) this.#over();
     this.lost();
   }
