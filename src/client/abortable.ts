@@ -1,3 +1,19 @@
+/**
+ * A generator of which who leaves is let go at once: by itself it ends between two items only.
+ * @param leave called first, to end what it waits for.
+ */
+export function leavable<T>(
+  items: AsyncGenerator<T, void, void>,
+  leave: () => void,
+): AsyncGenerator<T, void, void> {
+  const end = items.return.bind(items);
+  items.return = (value) => {
+    leave();
+    return end(value);
+  };
+  return items;
+}
+
 /** What a source gives, until the signal is aborted: a source that says nothing for long is not waited for. */
 export async function* untilAborted<T>(
   source: AsyncIterable<T> | Iterable<T>,

@@ -3,6 +3,7 @@
  * with jitter, and give up on what trying again cannot cure. What a frame means is left to who extends this.
  */
 
+import { leavable } from './abortable.js';
 import { delayMs, retryAfterMs, sleep, TIMER_MS_MAX } from './backoff.js';
 import { errorOf, GaplessError } from './client-error.js';
 import { isRetryable } from './retryable.js';
@@ -86,15 +87,8 @@ export abstract class Following<E> implements AsyncIterable<E> {
    * @throws {TypeError} while somebody else iterates: there is one position, and each event is handed over once.
    */
   [Symbol.asyncIterator](): AsyncGenerator<E, void, void> {
-    const leaving = new AbortController();
-    const events = this.#follow(leaving);
-    const end = events.return.bind(events);
-    // By itself a generator ends between two events only, and nobody has to wait for one to leave.
-    events.return = (value) => {
-      leaving.abort();
-      return end(value);
-    };
-    return events;
+    const ending = new AbortController();
+    return leavable(this.#follow(ending), () => ending.abort());
   }
 
   async *#follow(leaving: AbortController): AsyncGenerator<E, void, void> {

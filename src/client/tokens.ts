@@ -3,6 +3,7 @@
  * after any break.
  */
 
+import { leavable } from './abortable.js';
 import type { GaplessClient } from './client.js';
 import { GaplessError } from './client-error.js';
 import type { StreamEvent } from './event-data.js';
@@ -52,14 +53,7 @@ export function readTokens(
   { cursor = 'earliest', signal }: { readonly cursor?: string; readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<string, void, void> {
   const events = client.subscribe(name, { cursor, signal })[Symbol.asyncIterator]();
-  const tokens = tokensOf(events);
-  const end = tokens.return.bind(tokens);
-  // Who leaves does not wait for a token.
-  tokens.return = (value) => {
-    events.return().catch(() => undefined);
-    return end(value);
-  };
-  return tokens;
+  return leavable(tokensOf(events), () => events.return().catch(() => undefined));
 }
 
 async function* tokensOf(

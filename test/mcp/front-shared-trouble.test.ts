@@ -58,6 +58,17 @@ async function callsAgain(client: McpClient, upstream: McpUpstream): Promise<voi
   });
 }
 
+/** Two calls under way, each of which has said something: `read` goes on being read, and `left` is to be cut. */
+async function twoCalls({ upstream, broker }: Pick<Stage, 'upstream' | 'broker'>) {
+  const client = await McpClient.open(broker.port);
+  const read = await client.call('read');
+  const exchanges = [(await upstream.nextCall()).stream().progress(1)];
+  const left = await client.call('left');
+  exchanges.push((await upstream.nextCall()).stream().progress(1));
+  await Promise.all([untilMessages(read, 1), untilMessages(left, 1)]);
+  return { client, read, left, exchanges };
+}
+
 /** Publishes until the log takes nothing any more. @returns the stream that has it all. */
 async function fill({ port }: BrokerProcess): Promise<string> {
   const crowd = freshStream('crowd');
@@ -72,15 +83,10 @@ async function fill({ port }: BrokerProcess): Promise<string> {
 describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2 }, () => {
   it('12.4 (20) is away in the midst of a call: all that the server says meanwhile comes when it is back', async (context) => {
     const { upstream, nats, broker } = await stage(context, '');
-    const client = await McpClient.open(broker.port);
-    const read = await client.call('read');
-    const atServer = (await upstream.nextCall()).stream().progress(1);
-    const left = await client.call('left');
-    const other = (await upstream.nextCall()).stream().progress(1);
-    await Promise.all([untilMessages(read, 1), untilMessages(left, 1)]);
+    const { client, read, left, exchanges } = await twoCalls({ upstream, broker });
     await nats.kill();
     left.cut();
-    for (const exchange of [atServer, other]) exchange.progress(2).finish({ done: true });
+    for (const exchange of exchanges) exchange.progress(2).finish({ done: true });
     await nats.startAgain();
     assert.equal(await read.untilEnded(), 'end');
     assert.deepEqual(progressOf(read), [1, 2]);
@@ -97,18 +103,13 @@ describe('a front on a shared log that fails', { skip: NATS_SKIP, concurrency: 2
   for (const how of ['is gone', 'does not answer']) {
     it(`12.4 (20) ${how} for longer than is waited for: each call ends with an error once it is back`, async (context) => {
       const { upstream, nats, broker } = await stage(context, '', '--mcp-wait-ms', '3s');
-      const client = await McpClient.open(broker.port);
-      const read = await client.call('read');
-      const atServer = (await upstream.nextCall()).stream().progress(1);
-      const left = await client.call('left');
-      const other = (await upstream.nextCall()).stream().progress(1);
-      await Promise.all([untilMessages(read, 1), untilMessages(left, 1)]);
+      const { client, read, left, exchanges } = await twoCalls({ upstream, broker });
       if (how === 'is gone') await nats.kill();
       else await nats.standStill();
       left.cut();
-      for (const exchange of [atServer, other]) exchange.progress(2).say({ jsonrpc: '2.0', method: 'x' });
+      for (const exchange of exchanges) exchange.progress(2).say({ jsonrpc: '2.0', method: 'x' });
       await eventually('both to be given up', async () => (await failures(broker, 'no_room')) === 2);
-      for (const exchange of [atServer, other]) exchange.finish({ done: true });
+      for (const exchange of exchanges) exchange.finish({ done: true });
       if (how === 'is gone') await nats.startAgain();
       else nats.signal('SIGCONT');
       assert.equal(await read.untilEnded(), 'end');

@@ -8,12 +8,12 @@ import {
   assertProblem,
   deleteStream,
   freshStream,
-  MEDIA_TYPES,
   publishRequest,
   readAll,
 } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { keyRequest } from '../support/producer.js';
 import { scrape, total } from '../support/prometheus.js';
 import { startBroker } from '../support/replicated-brokers.js';
 
@@ -23,7 +23,7 @@ const CAPACITY = 'gapless_log_capacity_bytes';
 
 /** Servers on a busy machine may leave a broker without an answer for some seconds: the same is asked again. */
 function untilAnswered(port: number, stream: string, data: string): Promise<HttpResponse> {
-  const asked = publishRequest(stream, data, MEDIA_TYPES.text, { 'Idempotency-Key': data.slice(0, 20) });
+  const asked = keyRequest(stream, data.slice(0, 20), data);
   return eventually('an answer', async () => {
     const response = await request(port, asked);
     return response.status !== 503 && response;

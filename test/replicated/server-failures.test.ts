@@ -4,9 +4,10 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
-import { freshStream, publishRequest, readAll } from '../support/gapless-client.js';
+import { freshStream, readAll } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { keyRequest } from '../support/producer.js';
 import { openLog, startBroker } from '../support/replicated-brokers.js';
 
 /** Resolves when all servers of the log have all that it has. */
@@ -36,10 +37,7 @@ describe('a log on three NATS servers', { skip: NATS_SKIP }, () => {
     const taken: string[] = [];
     const publishNext = async (): Promise<number> => {
       const data = `${taken.length + 1}`;
-      const { status } = await request(
-        port,
-        publishRequest(stream, data, undefined, { 'Idempotency-Key': data }),
-      );
+      const { status } = await request(port, keyRequest(stream, data, data));
       if (status === 200) taken.push(data);
       return status;
     };

@@ -14,6 +14,7 @@ import {
 } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { keyRequest } from '../support/producer.js';
 import { startBroker } from '../support/replicated-brokers.js';
 
 const PUBLISHES = 40;
@@ -26,9 +27,7 @@ describe('NATS servers that take small messages', { skip: NATS_SKIP }, () => {
     const stream = freshStream('small');
     const sent = range(1, PUBLISHES).map((n) => `${n}`.padEnd(EVENT_BYTES, 'x'));
     const answers = await Promise.all(
-      sent.map((data, key) =>
-        request(port, publishRequest(stream, data, MEDIA_TYPES.text, { 'Idempotency-Key': `${key}` })),
-      ),
+      sent.map((data, key) => request(port, keyRequest(stream, `${key}`, data))),
     );
     assert.deepEqual(
       answers.map(({ status, text }) => (status === 200 ? 200 : text)),
