@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { cursorOf, positionOf } from '../support/cursor.js';
-import { withDeadline } from '../support/deadline.js';
 import type { Problem } from '../support/gapless-client.js';
 import type { HttpResponse } from '../support/http.js';
 import { askAcknowledgement } from '../support/named-subscriber.js';
@@ -12,6 +11,7 @@ const EVENTS_MAX = 100;
 const PAUSE_MS = 20;
 /** A broker that has not answered by then may be stopped: the reader goes to another. */
 const PATIENCE_MS = 3000;
+const STILL_MS_MAX = 30_000;
 
 /**
  * A named subscriber who goes from broker to broker and has no cursor of its own: wherever it comes it has to be given
@@ -38,10 +38,15 @@ export class NamedReader {
     this.#work.catch(() => undefined);
   }
 
-  /** Resolves when it has acknowledged so much. */
+  /** Resolves when it has acknowledged so much: it may have far to go, but must not stand still. */
   async end(head: number): Promise<void> {
     this.#until = head;
-    await withDeadline('the last acknowledgement', this.#work, 60_000);
+    while (this.#told < head) {
+      const before = this.#told;
+      await Promise.race([this.#work, delay(STILL_MS_MAX, null, { ref: false })]);
+      assert.ok(this.#told > before, `${this.#options.name} stands still at ${before} of ${head}`);
+    }
+    await this.#work;
   }
 
   /** Lets go of everything as it is, so that a test that failed ends. */

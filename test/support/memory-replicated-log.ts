@@ -15,8 +15,11 @@ import type {
 /** What an entry takes beside its body. */
 export const ENTRY_BYTES = 400;
 
-/** What becomes of an append: it goes in and is answered; it goes in and the answer is lost; it is lost itself. */
-export type AppendFate = 'answered' | 'unanswered' | 'lost';
+/**
+ * What becomes of an append: it goes in and is answered; it goes in and the answer is lost; it is lost itself. `late`: it
+ * was compared, and goes in without an answer after others that came later; a log that is exact loses it.
+ */
+export type AppendFate = 'answered' | 'unanswered' | 'lost' | 'late';
 
 /** What brokers share: messages in the order in which they came, and who follows them. */
 export class SharedMedium {
@@ -29,6 +32,8 @@ export class SharedMedium {
   readonly followers = new Set<Follower>();
   /** Settles when all that was proposed is there. */
   proposed: Promise<unknown> = Promise.resolve();
+  /** Appends that are late, and after how many others each goes in. */
+  readonly #late: { othersLeft: number; readonly put: () => void }[] = [];
 
   newest(stream: string): StoredEntry | null {
     return this.entries.findLast((stored) => stored.stream === stream) ?? null;
@@ -47,7 +52,18 @@ export class SharedMedium {
     const stored = { stream, at: ++this.lastAt, entry: structuredClone(entry), body: body.slice() };
     this.entries.push(stored);
     for (const follower of [...this.followers]) follower.received(stored);
+    this.#putLate();
     return stored.at;
+  }
+
+  putAfter(others: number, put: () => void): void {
+    this.#late.push({ othersLeft: others, put });
+  }
+
+  #putLate(): void {
+    for (const late of this.#late) late.othersLeft--;
+    const due = this.#late.findIndex(({ othersLeft }) => othersLeft <= 0);
+    if (due >= 0) this.#late.splice(due, 1)[0]?.put();
   }
 
   newestOf(key: SubscriberKey): StoredSubscriber | null {
@@ -61,6 +77,7 @@ export class SharedMedium {
     const stored = { stream, subscriber, at: ++this.lastAt, entry: structuredClone(entry) };
     this.subscribers.push(stored);
     for (const follower of [...this.followers]) follower.receivedSubscriber(stored);
+    this.#putLate();
     return stored.at;
   }
 }
@@ -81,6 +98,8 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   isExact = true;
   /** The fate of the next append. */
   fate: () => AppendFate = () => 'answered';
+  /** After how many others an append goes in that is late. */
+  lateBy: () => number = () => 1;
   /** Whether it can be asked at all. */
   isAway = false;
   /** What is appended is followed by others; this broker hears of it only by its own reads. */
@@ -137,7 +156,10 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   async #append(after: number, appending: Appending): Promise<number | null> {
     await this.#reach();
     const fate = this.fate();
-    if (fate === 'lost') throw new LogError('io', 'told to lose it');
+    if (fate === 'late' && !this.isExact && after > 0 && appending.newestAt() === after) {
+      this.#medium.putAfter(this.lateBy(), () => appending.put(null));
+    }
+    if (fate === 'lost' || fate === 'late') throw new LogError('io', 'told to lose it');
     const at = this.isExact || after === 0 ? appending.put(after) : await this.#propose(after, appending);
     await this.#pause();
     if (fate === 'unanswered') throw new LogError('io', 'told to lose the answer');

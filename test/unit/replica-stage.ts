@@ -161,12 +161,12 @@ export class ReplicaStage {
     return ref === null ? null : readPositions(this.rings, ref);
   }
 
-  /** Data of all events from a seq on, as the log has them. */
-  async data(name: string, afterSeq = 0): Promise<string[]> {
+  /** Data of the events after a seq as the log has them, of all or at least so many. */
+  async data(name: string, afterSeq = 0, countMin = Number.POSITIVE_INFINITY): Promise<string[]> {
     const stream = this.replica.find(name);
     const data: string[] = [];
     if (stream === undefined) return data;
-    for (let seq = afterSeq; seq < stream.entry.head; ) {
+    for (let seq = afterSeq; seq < stream.entry.head && data.length < countMin; ) {
       const run = await this.reader.read(stream, seq, 1000);
       if (run === null) throw new Error(`no event after ${seq}`);
       const text = Buffer.from(run.frames).toString();

@@ -282,7 +282,8 @@ for (const isExact of [true, false]) {
     const names = ['ada', 'bob', 'eve'];
     for (const name of names) await first.subscribers.join('s', name, 'earliest');
     for (const { log } of brokers) {
-      log.fate = () => (prng.chance(0.9) ? 'answered' : prng.chance(0.5) ? 'unanswered' : 'lost');
+      log.fate = () => (prng.chance(0.9) ? 'answered' : prng.pick(['unanswered', 'lost', 'late'] as const));
+      log.lateBy = () => prng.between(1, prng.pick([3, 30]));
     }
     const restarts = (async () => {
       for (let i = 0; i < 10; i++) {

@@ -3,8 +3,8 @@
  * say of where they begin only goes up from one to the next, so a search takes some twenty reads, and a reader who goes
  * on where the last read ended takes one.
  *
- * Entries that do not count do no harm to it: such a one begins where the one began that was first in its place, and
- * lies before the next that counts.
+ * An entry that does not count begins where the one begins that was first in its place, and lies after that, perhaps by
+ * far: what is looked for may lie before it although it seems to lie behind, never the other way round.
  */
 
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
@@ -30,18 +30,23 @@ export function startOfEntry({ entry, body }: StoredEntry): EntryStart {
  */
 export async function findFirst(
   log: ReplicatedLog,
-  { name, entry, epoch, at }: ReplicaStream,
+  { name, entry: { floorAt }, epoch, at }: ReplicaStream,
   holds: (start: EntryStart) => boolean,
 ): Promise<StoredEntry | null> {
-  let low = Math.max(1, entry.floorAt);
+  let low = Math.max(1, floorAt);
   let high = at;
   let found: StoredEntry | null = null;
+  const isFound = (stored: StoredEntry): boolean =>
+    stored.entry.epoch === epoch && holds(startOfEntry(stored));
   while (low <= high) {
     const middle = low + Math.floor((high - low) / 2);
-    const stored = await log.next(name, middle);
-    if (stored === null || stored.at > high) {
+    let stored = await log.next(name, middle);
+    while (isIn(stored, high) && !isFound(stored) && !(await counts(log, stored, floorAt))) {
+      stored = await log.next(name, stored.at + 1);
+    }
+    if (!isIn(stored, high)) {
       high = middle - 1;
-    } else if (stored.entry.epoch === epoch && holds(startOfEntry(stored))) {
+    } else if (isFound(stored)) {
       found = stored;
       high = middle - 1;
     } else {
@@ -49,6 +54,29 @@ export async function findFirst(
     }
   }
   return found;
+}
+
+function isIn(stored: StoredEntry | null, high: number): stored is StoredEntry {
+  return stored !== null && stored.at <= high;
+}
+
+/** Whether an entry counts, of those from the floor on: if it is the first that follows the one before it. */
+async function counts(
+  log: ReplicatedLog,
+  { stream, at, entry }: StoredEntry,
+  floorAt: number,
+): Promise<boolean> {
+  const { previous } = entry;
+  if (at === floorAt) return true;
+  // What was the first to follow that one lies at the floor, or below.
+  if (previous < floorAt) return false;
+  for (let from = previous + 1; ; ) {
+    const other = await log.next(stream, from);
+    if (other === null || other.at >= at) return true;
+    // As soon as one names a later one, the place was taken.
+    if (other.entry.previous >= previous) return false;
+    from = other.at + 1;
+  }
 }
 
 /**

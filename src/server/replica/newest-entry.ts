@@ -1,6 +1,9 @@
 /**
- * Which entry of a chain in a replicated log is the newest that counts: of those that name the same one as the one
- * before, the first in the log does.
+ * Which entry of a chain in a replicated log is the newest that counts. Who wrote an entry had taken up the one that it
+ * names as the one before, so that one counts; the newest is the first to follow the farthest of all that are named.
+ *
+ * The last one in the log need not name that: an append may come in long after its place was taken, when nothing is left
+ * there any more, neither the one that it names nor the one that took the place.
  */
 
 interface Link {
@@ -23,15 +26,15 @@ export async function findNewest<L extends Link>(
 ): Promise<{ stored: L; tailAt: number } | null> {
   const newest = await chain.newest();
   if (newest === null) return null;
-  // Who wrote it had taken up the one that it follows, so that one counts. Is it the first that follows it?
-  let counted = newest.entry.previous;
-  let stored = newest;
+  let { previous } = newest.entry;
+  let stored: L | null = null;
   let tailAt = newest.at;
-  for (let next = await chain.next(counted + 1); next !== null; next = await chain.next(tailAt + 1)) {
+  for (let next = await chain.next(previous + 1); next !== null; next = await chain.next(tailAt + 1)) {
     tailAt = next.at;
-    if (next.entry.previous !== counted) continue;
+    const isFirst = stored === null ? next.entry.previous >= previous : next.entry.previous > previous;
+    if (!isFirst) continue;
     stored = next;
-    counted = next.at;
+    previous = next.entry.previous;
   }
-  return { stored, tailAt };
+  return { stored: stored ?? newest, tailAt };
 }

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import type { StoredEntry } from '#gapless/storage/replicated-log.js';
+import { eventually } from '../support/deadline.js';
+import { SharedMedium } from '../support/memory-replicated-log.js';
+import { ReplicaStage } from './replica-stage.js';
+
+/** A log that compares before it orders, and whose machines change places, has an append in it long after its place. */
+describe('an entry that came long after its place was taken', () => {
+  let medium: SharedMedium;
+  let broker: ReplicaStage;
+
+  const start = async (): Promise<ReplicaStage> => {
+    const stage = new ReplicaStage({ medium });
+    stage.log.isExact = false;
+    await stage.replication.start();
+    return stage;
+  };
+  beforeEach(async () => {
+    medium = new SharedMedium();
+    broker = await start();
+  });
+
+  const dataOf = (first: number, last: number): string[] =>
+    Array.from({ length: last - first + 1 }, (_, index) => `event ${first + index}`);
+  const publishUpTo = async (last: number): Promise<void> => {
+    for (let i = (broker.positions('s')?.head ?? 0) + 1; i <= last; i++) {
+      broker.nowMs += 1000;
+      await broker.publish('s', [`event ${i}`]);
+    }
+  };
+  const entryOf = (seq: number): StoredEntry => {
+    const found = medium.entries.find(({ entry }) => entry.head === seq && entry.count === 1);
+    assert.ok(found !== undefined);
+    return found;
+  };
+  /** As if another broker had appended it at the time of an event of this one. */
+  const putLate = ({ entry, body }: StoredEntry, times = 1): void => {
+    for (let i = 0; i < times; i++) medium.put('s', { ...entry, writer: `other.${i}` }, body, null);
+  };
+
+  test('hides no event, whichever a reader asks for', async () => {
+    await publishUpTo(40);
+    putLate(entryOf(3), 2);
+    await publishUpTo(60);
+    putLate(entryOf(50));
+    await publishUpTo(80);
+    putLate(entryOf(20), 3);
+    for (let seq = 79; seq >= 0; seq--) {
+      const fresh = await start();
+      assert.equal((await fresh.data('s', seq, 1))[0], `event ${seq + 1}`);
+    }
+    assert.deepEqual(await broker.data('s'), dataOf(1, 80));
+  });
+
+  for (const [reason, retention] of [
+    ['age', { ageMs: 60_000 }],
+    ['size', { bytes: 60 * 16 }],
+  ] as const) {
+    test(`lets no more go for its ${reason}`, async () => {
+      const floorOf = async (lates: number): Promise<number> => {
+        medium = new SharedMedium();
+        broker = await start();
+        await broker.replication.put('s', { retention });
+        await publishUpTo(70);
+        putLate(entryOf(3), lates);
+        await publishUpTo(150);
+        await eventually('the floor to move', () => (broker.positions('s')?.logFloor ?? 0) > 1);
+        return broker.positions('s')?.logFloor as number;
+      };
+      const floor = await floorOf(0);
+      assert.ok(floor > 1 && floor < 100, `${floor}`);
+      assert.equal(await floorOf(40), floor);
+      assert.deepEqual(await broker.data('s', floor - 1), dataOf(floor, 150));
+    });
+  }
+
+  test('does not become the newest where what took its place has gone since', async () => {
+    await broker.replication.put('s', { retention: { events: 20 } });
+    await publishUpTo(5);
+    const late = entryOf(4);
+    await publishUpTo(70);
+    await eventually('its place to go', () => medium.entries.every(({ entry }) => entry.head > 10));
+    putLate(late);
+    const fresh = await start();
+    assert.equal(fresh.positions('s')?.head, 70);
+    const floor = fresh.positions('s')?.logFloor as number;
+    assert.deepEqual(await fresh.data('s', floor - 1), dataOf(floor, 70));
+    // Nor among others that came since.
+    await publishUpTo(80);
+    assert.equal((await start()).positions('s')?.head, 80);
+    assert.deepEqual(await fresh.data('s', floor - 1), dataOf(floor, 80));
+  });
+
+  test('takes back nothing that a named subscriber has acknowledged, where what took its place has gone since', async () => {
+    await publishUpTo(60);
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    const epoch = broker.directory.find('s')?.epoch as string;
+    await broker.subscribers.acknowledge('s', 'ada', { epoch, seq: 1 });
+    const late = medium.subscribers.at(-1);
+    assert.ok(late !== undefined);
+    for (let seq = 2; seq <= 60; seq++) await broker.subscribers.acknowledge('s', 'ada', { epoch, seq });
+    await eventually('its place to go', () => medium.subscribers.every(({ at }) => at > late.at));
+    medium.putOf(late, { ...late.entry, writer: 'other' }, null);
+    for (const stage of [broker, await start()]) {
+      const joined = await stage.subscribers.join('s', 'ada', null);
+      assert.deepEqual(joined?.start, { epoch, seq: 60 });
+    }
+  });
+});
