@@ -17,7 +17,7 @@ const PERMISSIONS = {
   publish: [
     'gapless.GAPLESS.>',
     '$JS.API.STREAM.*.GAPLESS',
-    '$JS.API.STREAM.MSG.GET.GAPLESS',
+    '$JS.API.STREAM.MSG.*.GAPLESS',
     '$JS.API.CONSUMER.*.GAPLESS',
     '$JS.API.CONSUMER.*.GAPLESS.>',
     '$JS.FC.GAPLESS.>',

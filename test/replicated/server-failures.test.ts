@@ -4,7 +4,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
-import { freshStream, readAll } from '../support/gapless-client.js';
+import { createStream, freshStream, publish, putStream, readAll } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { keyRequest } from '../support/producer.js';
@@ -60,6 +60,50 @@ describe('a log on three NATS servers', { skip: NATS_SKIP }, () => {
       (await readAll(port, stream)).map(({ data }) => data),
       taken,
     );
+  });
+
+  it('8 keeps on each of them what is to stay, where they are killed after retention has let others go (I1)', async (context) => {
+    const servers = await NatsServer.startCluster(context, 3);
+    const url = servers.map((server) => server.url).join(',');
+    const flags = ['--log-replicas', '3', '--log-wait-ms', '1m'];
+    const { port } = await startBroker(context, { url }, ...flags);
+    const [kept, passing] = [freshStream('kept'), freshStream('passing')];
+    await eventually('a stream', async () => (await putStream(port, kept, {})).status === 201, 60_000);
+    for (const n of range(1, 5)) await publish(port, kept, `${n}`);
+    await createStream(port, passing, { retention: { events: 2 } });
+    for (const n of range(1, 10)) await publish(port, passing, `${n}`);
+    const connection = await connect({ servers: servers.map(({ port }) => `127.0.0.1:${port}`) });
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const stateOfLog = () => streams.info('GAPLESS').catch(() => null);
+    await eventually(
+      'messages to be deleted',
+      async () => ((await stateOfLog())?.state.num_deleted ?? 0) > 4,
+    );
+
+    for (const server of servers) {
+      await untilCaughtUp(server, servers.length);
+      await server.kill();
+      await server.startAgain();
+    }
+    await untilCaughtUp(servers[0] as NatsServer, servers.length);
+    const firstAt = new Map<string, number>();
+    await eventually(
+      'each of them to have led',
+      async () => {
+        const info = await stateOfLog();
+        const leader = info?.cluster?.leader;
+        if (leader !== undefined && info !== null) firstAt.set(leader, info.state.first_seq);
+        await connection.request('$JS.API.STREAM.LEADER.STEPDOWN.GAPLESS').catch(() => undefined);
+        return firstAt.size === servers.length;
+      },
+      60_000,
+    );
+    await connection.close();
+    assert.deepEqual([...firstAt.values()], [1, 1, 1], JSON.stringify([...firstAt]));
+    const other = await startBroker(context, { url }, ...flags);
+    const data = async (stream: string) => (await readAll(other.port, stream)).map(({ data }) => data);
+    assert.deepEqual(await data(kept), range(1, 5).map(String));
+    assert.deepEqual((await data(passing)).at(-1), '10');
   });
 
   it('refuses less once it is replicated, which is noticed while brokers run (I3)', async (context) => {

@@ -41,6 +41,7 @@ import {
   type JetStreamAccess,
   refusalOf,
 } from './jetstream-connection.js';
+import { JetStreamDropping } from './jetstream-dropping.js';
 import { JetStreamFollowing } from './jetstream-following.js';
 import { type JetStreamSettings, openStream } from './jetstream-stream.js';
 import { JetStreamSubjects } from './jetstream-subjects.js';
@@ -73,6 +74,7 @@ export class JetStreamLog implements ReplicatedLog {
   readonly #client: JetStreamClient;
   readonly #manager: JetStreamManager;
   readonly #subjects: JetStreamSubjects;
+  readonly #dropping: JetStreamDropping;
   isExact = false;
   /** Of the server that was connected last: while there is none, nothing is too large. */
   #payloadBytesMax = 0;
@@ -87,7 +89,8 @@ export class JetStreamLog implements ReplicatedLog {
     this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
     this.#manager = manager;
     this.#subjects = new JetStreamSubjects(options.stream);
-    this.#takePayloadMax();
+    this.#dropping = new JetStreamDropping(manager, options.stream);
+    this.#takeServer();
     void this.#watch();
   }
 
@@ -144,7 +147,7 @@ export class JetStreamLog implements ReplicatedLog {
   }
 
   dropBelow(stream: string, at: number): Promise<void> {
-    return this.#purge(this.#subjects.ofStream(stream), at);
+    return this.#drop(this.#subjects.ofStream(stream), at);
   }
 
   readonly subscribers: SubscriberLog = {
@@ -155,7 +158,7 @@ export class JetStreamLog implements ReplicatedLog {
     next: async (key, from) =>
       this.#toSubscriber(await this.#get({ seq: from, next_by_subj: this.#subjects.ofSubscriber(key) })),
     dropBelow: (stream, subscriber, at) =>
-      this.#purge(
+      this.#drop(
         subscriber === null
           ? this.#subjects.ofSubscribers(stream)
           : this.#subjects.ofSubscriber({ stream, subscriber }),
@@ -205,8 +208,11 @@ export class JetStreamLog implements ReplicatedLog {
     this.#messageBytesMax = max_msg_size > 0 ? max_msg_size : Number.POSITIVE_INFINITY;
   }
 
-  #takePayloadMax(): void {
-    this.#payloadBytesMax = this.#connection.info?.max_payload ?? this.#payloadBytesMax;
+  #takeServer(): void {
+    const { info } = this.#connection;
+    if (info === undefined) return;
+    this.#payloadBytesMax = info.max_payload;
+    this.#dropping.met(info.version);
   }
 
   async #watch(): Promise<void> {
@@ -217,7 +223,7 @@ export class JetStreamLog implements ReplicatedLog {
       if (status.type === 'disconnect') connected(false);
       if (status.type === 'reconnect') {
         said = null;
-        this.#takePayloadMax();
+        this.#takeServer();
         connected(true);
       }
       // Once, and not with each of the attempts.
@@ -257,8 +263,8 @@ export class JetStreamLog implements ReplicatedLog {
     return { subject: found.subject, headers: found.header, data: found.data, at: found.seq };
   }
 
-  async #purge(filter: string, seq: number): Promise<void> {
-    await attempt(() => this.#manager.streams.purge(this.#options.stream, { filter, seq }));
+  #drop(filter: string, below: number): Promise<void> {
+    return attempt(() => this.#dropping.drop(filter, below, { isReplicated: !this.isExact }));
   }
 
   #toStored(message: StoredMessage | null): StoredEntry | null {

@@ -1,0 +1,80 @@
+/**
+ * Deletes the old messages of a subject. A purge does it at once, but replicas of NATS before 2.9.18 that replay it after a
+ * restart purge everything that was in the JetStream stream by then, of whichever subject (nats-server issue 4196). Where
+ * such a server was met, messages are deleted one by one.
+ */
+
+import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+
+/** The first that replays a purge of a subject as what it was. */
+const PURGES_SINCE = [2, 9, 18] as const;
+/** Deletions under way at a time. */
+const AT_ONCE_MAX = 32;
+/** Not there: another broker was faster. */
+const GONE_CODES: ReadonlySet<number> = new Set([10043, 10057]);
+
+export class JetStreamDropping {
+  readonly #manager: JetStreamManager;
+  readonly #stream: string;
+  /** Whether all servers that were met replay a purge as they should; of others of the cluster nobody knows. */
+  #canPurge = true;
+
+  constructor(manager: JetStreamManager, stream: string) {
+    this.#manager = manager;
+    this.#stream = stream;
+  }
+
+  /** Another server was connected to. */
+  met(version: string): void {
+    if (isBefore(version, PURGES_SINCE)) this.#canPurge = false;
+  }
+
+  /** @throws an error of JetStream; some may be deleted by then. */
+  async drop(filter: string, below: number, { isReplicated }: { isReplicated: boolean }): Promise<void> {
+    if (this.#canPurge || !isReplicated) {
+      await this.#manager.streams.purge(this.#stream, { filter, seq: below });
+    } else {
+      await this.#deleteEach(filter, below);
+    }
+  }
+
+  async #deleteEach(filter: string, below: number): Promise<void> {
+    const underWay = new Set<Promise<void>>();
+    let failure: unknown = null;
+    for (let at = await this.#next(filter, 1); at < below; at = await this.#next(filter, at + 1)) {
+      const deleting = this.#delete(at)
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => underWay.delete(deleting));
+      underWay.add(deleting);
+      if (underWay.size >= AT_ONCE_MAX) await Promise.race(underWay);
+      if (failure !== null) break;
+    }
+    await Promise.all(underWay);
+    if (failure !== null) throw failure;
+  }
+
+  /** Position of the first message of a subject from one on; Infinity: there is none. */
+  async #next(subject: string, from: number): Promise<number> {
+    // The server knows more queries than the type does.
+    const query = { seq: from, next_by_subj: subject } as unknown as { last_by_subj: string };
+    const found = await this.#manager.streams.getMessage(this.#stream, query);
+    return found?.seq ?? Number.POSITIVE_INFINITY;
+  }
+
+  async #delete(at: number): Promise<void> {
+    try {
+      await this.#manager.streams.deleteMessage(this.#stream, at, false);
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError && GONE_CODES.has(error.code))) throw error;
+    }
+  }
+}
+
+/** Of a version like `2.9.10` or `2.11.0-RC.1`; one that says nothing of the kind is taken for a new one. */
+function isBefore(version: string, since: readonly number[]): boolean {
+  const parts = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number) ?? since;
+  const differing = parts.findIndex((part, index) => part !== since[index]);
+  return differing >= 0 && (parts[differing] as number) < (since[differing] as number);
+}
