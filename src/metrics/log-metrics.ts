@@ -5,7 +5,7 @@
 import type { Registry } from 'prom-client';
 import { COMMIT_SECONDS_BOUNDS, type LogStatus } from '../ring/log-status.js';
 import { registerLiveValue } from './live-value.js';
-import { COMMIT_SECONDS, LOG_DISK_FREE, LOG_FAULT, LOG_METRICS, REPLAY_METRICS } from './names.js';
+import { COMMIT_SECONDS, LOG_DISK_FREE, LOG_FAULT, LOG_METRICS, REPLAY_METRICS } from './log-names.js';
 import { SharedHistogram } from './shared-histogram.js';
 
 export interface LogSources {

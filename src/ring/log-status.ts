@@ -28,8 +28,10 @@ export const LogCounter = {
   limitTrimmedBytes: 7,
   /** Gauge: bytes that the log may occupy; infinite where nothing limits it, or nobody says. */
   capacityBytes: 8,
+  /** Events that a log which brokers share should have had, and had not. */
+  lostEvents: 9,
   /** Start of the buckets of commit durations, one more than there are bounds. */
-  commitSecondsBuckets: 9,
+  commitSecondsBuckets: 10,
 } as const;
 
 /** Upper bounds of the commit durations, seconds. */

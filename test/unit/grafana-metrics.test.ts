@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { MCP_FAILURES, MCP_METRICS } from '#gapless/metrics/mcp-names.js';
 import {
-  CATCH_UP,
   COMMIT_SECONDS,
-  COMPUTED,
   LOG_DISK_FREE,
   LOG_FAULT,
   LOG_METRICS,
-  LOOP_DELAY,
   REPLAY_METRICS,
+} from '#gapless/metrics/log-names.js';
+import { MCP_FAILURES, MCP_METRICS } from '#gapless/metrics/mcp-names.js';
+import {
+  CATCH_UP,
+  COMPUTED,
+  LOOP_DELAY,
   STREAM_METRICS,
   SUBSCRIBER_LAG,
   WORD_METRICS,

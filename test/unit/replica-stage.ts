@@ -11,6 +11,7 @@ import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
 import { LogRoom } from '#gapless/server/replica/log-room.js';
+import { LostEntries } from '#gapless/server/replica/lost-entries.js';
 import { Replica } from '#gapless/server/replica/replica.js';
 import { ReplicaHeld } from '#gapless/server/replica/replica-held.js';
 import { ReplicaReader } from '#gapless/server/replica/replica-reader.js';
@@ -51,6 +52,7 @@ export class ReplicaStage {
   readonly subscribers: SubscriberWriter;
   readonly takenUp: ReplicaSubscribers;
   readonly room: LogRoom;
+  readonly lost: LostEntries;
   readonly status = new LogStatus(createLogStatus());
   readonly #batch = new FrameBatch(100_000);
 
@@ -125,6 +127,7 @@ export class ReplicaStage {
     });
     this.reader = new ReplicaReader({ log, readsMax: 4 });
     const { replication } = this;
+    this.lost = new LostEntries({ log, replication, status, logger, nowMs });
     this.retention = new ReplicaRetention({
       ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
     });

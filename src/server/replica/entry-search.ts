@@ -79,6 +79,20 @@ async function counts(
   }
 }
 
+/** The entry that has an event; null: it is not in the log. @throws {LogError} */
+export async function findEvent(
+  log: ReplicatedLog,
+  stream: ReplicaStream,
+  seq: number,
+): Promise<StoredEntry | null> {
+  const found = await findLastBefore(log, stream, ({ afterSeq }) => afterSeq >= seq);
+  return found !== null && hasEvent(found, stream, seq) ? found : null;
+}
+
+export function hasEvent({ entry }: StoredEntry, { epoch }: ReplicaStream, seq: number): boolean {
+  return entry.epoch === epoch && seq <= entry.head && seq > entry.head - entry.count;
+}
+
 /**
  * The last entry that counts before those with a start that a condition holds for. Null: it is not there any more.
  *

@@ -11,7 +11,7 @@ import { decodeParts } from '../../storage/jetstream/log-entry.js';
 import { joined } from '../../storage/lmdb/collect-run.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import type { ReplayStats } from '../replay/replay-pool.js';
-import { findLastBefore } from './entry-search.js';
+import { findEvent, hasEvent } from './entry-search.js';
 import type { ReplicaStream } from './replica-stream.js';
 
 export interface ReplicaReaderOptions {
@@ -112,10 +112,10 @@ export class ReplicaReader {
     const { log } = this.#options;
     const place = this.#places.get(`${stream.epoch}.${seq}`);
     const guessed = place === undefined ? null : await log.next(stream.name, place.from);
-    if (guessed?.entry.previous === place?.previous && guessed !== null && has(guessed, stream, seq))
+    if (guessed?.entry.previous === place?.previous && guessed !== null && hasEvent(guessed, stream, seq))
       return guessed;
-    const found = await findLastBefore(log, stream, ({ afterSeq }) => afterSeq >= seq);
-    if (found === null || !has(found, stream, seq)) return null;
+    const found = await findEvent(log, stream, seq);
+    if (found === null) return null;
     this.#remember(`${stream.epoch}.${seq}`, { from: found.at, previous: found.entry.previous });
     return found;
   }
@@ -128,10 +128,6 @@ export class ReplicaReader {
       this.#places.delete(oldest);
     }
   }
-}
-
-function has({ entry }: StoredEntry, { epoch }: ReplicaStream, seq: number): boolean {
-  return entry.epoch === epoch && seq <= entry.head && seq > entry.head - entry.count;
 }
 
 /** The events of some entries from `seq` on, framed with their ids. */

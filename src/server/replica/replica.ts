@@ -13,6 +13,7 @@ import type { Logger } from '../../log.js';
 import { LogError } from '../../storage/event-log.js';
 import { decodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
+import { CountedChain } from './counted-chain.js';
 import { findNewest } from './newest-entry.js';
 import { ReplicaStream } from './replica-stream.js';
 import type { RingFiller } from './ring-filler.js';
@@ -138,16 +139,16 @@ export class Replica {
     if (stream.book !== null) return stream.book;
     const book = new ProducerBook(this.#options.producers);
     const { claimsAfter } = stream.entry;
-    let counted = claimsAfter;
+    const chain = new CountedChain<StoredEntry>(claimsAfter ?? stream.at);
     // More may be taken up while this is read: it goes on to where the stream is then.
     for (let from = (claimsAfter ?? stream.at) + 1; from <= stream.at; ) {
       const stored = await this.#options.log.next(stream.name, from);
       if (stored === null) throw new LogError('io', 'an entry that was there is not there');
       if (stored.at > stream.at) break;
       from = stored.at + 1;
-      if (stored.entry.previous !== counted) continue;
-      counted = stored.at;
-      if (stored.entry.epoch === stream.epoch) record(book, stored.entry);
+      for (const { entry } of chain.take(stored, stream.at)) {
+        if (entry.epoch === stream.epoch) record(book, entry);
+      }
     }
     stream.book ??= book;
     return stream.book;

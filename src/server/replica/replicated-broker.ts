@@ -23,6 +23,7 @@ import { producerLimits } from '../bounds.js';
 import type { LogBacking } from '../log-backing.js';
 import type { Questions } from '../messages.js';
 import { LogRoom } from './log-room.js';
+import { LostEntries } from './lost-entries.js';
 import { Replica } from './replica.js';
 import { ReplicaHeld } from './replica-held.js';
 import { ReplicaReader } from './replica-reader.js';
@@ -46,6 +47,7 @@ export interface ReplicatedOptions {
 interface Parts {
   readonly replica: Replica;
   readonly replication: Replication;
+  readonly lost: LostEntries;
   readonly subscribers: SubscriberWriter;
   readonly sweeping: NodeJS.Timeout;
 }
@@ -145,13 +147,15 @@ export class ReplicatedBroker implements LogBacking {
     const retention: ReplicaRetention = new ReplicaRetention({
       ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
     });
+    const lost = new LostEntries({ log, replication, status, logger, nowMs });
     const sweeping = setInterval(() => {
       retention.sweep();
+      lost.sweep();
       subscribers.sweep();
       void room.look();
     }, SWEEP_MS);
     const writer = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
-    this.#parts = { replica, replication, subscribers: writer, sweeping };
+    this.#parts = { replica, replication, lost, subscribers: writer, sweeping };
     await reached(() => replication.start(), this.#options);
     await room.look();
     logger.info({ streams: directory.size }, 'streams taken up from the log');
@@ -195,7 +199,10 @@ export class ReplicatedBroker implements LogBacking {
       const run = await this.#reader.read(known, afterSeq, bytesMax);
       const floor = readPositions(rings, stream)?.logFloor ?? Number.POSITIVE_INFINITY;
       // It is said to be there, and could not be had: that is no reason to say that it is gone (I2).
-      if (run === null && afterSeq + 1 >= floor) throw new RequestError('log_unavailable');
+      if (run === null && afterSeq + 1 >= floor) {
+        this.#parts?.lost.missed(known, afterSeq + 1);
+        throw new RequestError('log_unavailable');
+      }
       return run;
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
