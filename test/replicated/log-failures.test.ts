@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { DiscardPolicy, jetstreamManager, type StreamConfig } from '@nats-io/jetstream';
-import { connect } from '@nats-io/transport-node';
+import { connect, headers } from '@nats-io/transport-node';
 import type { LogEntry } from '#gapless/storage/jetstream/log-entry.js';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually, withDeadline } from '../support/deadline.js';
@@ -168,6 +168,29 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
       ['of a broker', 'and another'],
     );
   });
+
+  for (const kind of ['stream', 'named subscriber']) {
+    it(`a broker ends, and does not start, where a newer version has written of a ${kind}, and says so`, async (context) => {
+      const nats = await NatsServer.start(context);
+      const broker = await startBroker(context, nats);
+      const stream = freshStream('newer');
+      await publish(broker.port, stream, 'of this version');
+      const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+      const newer = JSON.stringify({ format: 2, unheardOf: true });
+      const subject = `gapless.GAPLESS.${stream}`;
+      const described = headers();
+      described.set('Gapless-Entry', newer);
+      const ack = await (kind === 'stream'
+        ? connection.request(subject, '', { timeout: 10_000, headers: described })
+        : connection.request(`${subject}.ada`, newer, { timeout: 10_000 }));
+      await connection.close();
+      const where = `message ${ack.json<{ seq: number }>().seq} of the JetStream stream GAPLESS`;
+      const said = `${where} was written by a newer version of Gapless \\(format 2; this one reads up to 1\\)`;
+      assert.equal((await broker.untilExit()).code, 1);
+      assert.match(JSON.stringify(broker.errors), new RegExp(said));
+      await assert.rejects(startBroker(context, nats), new RegExp(`cannot start: ${said}`));
+    });
+  }
 
   it('a broker does not start on a log that lets events go by itself, and says why', async (context) => {
     const nats = await NatsServer.start(context);

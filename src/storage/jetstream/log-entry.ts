@@ -2,7 +2,7 @@
  * One entry of a replicated log: a run of events of one stream, perhaps none, and where the stream stands after it. As
  * each says all of that, the newest of a stream is enough to take the stream up.
  *
- * A header of the message has the entry as JSON. Its body has the events, so that a writer which lost a race gives them
+ * A header of the message has the entry as JSON, in a format (entry-format.ts). Its body has the events, so that a writer which lost a race gives them
  * other seqs without touching them:
  *
  *   offset size type  field
@@ -14,6 +14,7 @@ import { z } from 'zod';
 import type { EventParts } from '../../core/event-parts.js';
 import { KEY, PRODUCER } from '../../core/producer-record.js';
 import { LogCorruption } from '../event-log.js';
+import { decodeInFormat, encodeInFormat } from './entry-format.js';
 
 const count = z.int().min(0);
 
@@ -71,14 +72,12 @@ export type LogEntry = Readonly<z.infer<typeof entrySchema>>;
 const NO_BYTES = new Uint8Array(0);
 
 export function encodeEntry(entry: LogEntry): string {
-  return JSON.stringify(entry);
+  return encodeInFormat(entry);
 }
 
-/** @param where names the entry for whoever has to find it. */
+/** @param where names the entry for whoever has to find it. @throws {LogCorruption} */
 export function decodeEntry(json: string, where: string): LogEntry {
-  const { success, data, error } = entrySchema.safeParse(parse(json));
-  if (!success) throw new LogCorruption(`${where} is no entry of a stream`, { cause: error });
-  return data;
+  return decodeInFormat(json, { schema: entrySchema, what: 'entry of a stream', where });
 }
 
 /** The body of an entry: of one publish after another. */
@@ -113,12 +112,4 @@ export function decodeParts(body: Uint8Array, events: number, where: string): Ev
   const bytes = body.subarray(endsBytes);
   if (bytes.length !== before) throw new LogCorruption(`${where} does not end with its events`);
   return { bytes, ends };
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }

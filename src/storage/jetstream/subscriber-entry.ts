@@ -1,11 +1,11 @@
 /**
- * What a named subscriber of a stream in a replicated log has, as JSON: the newest entry of the subscriber that counts
- * says it.
+ * What a named subscriber of a stream in a replicated log has, as JSON in a format (entry-format.ts): the newest entry of
+ * the subscriber that counts says it.
  */
 
 import { z } from 'zod';
 import { CURSOR_LENGTH_MAX, parseCursor } from '../../core/cursor.js';
-import { LogCorruption } from '../event-log.js';
+import { decodeInFormat, encodeInFormat } from './entry-format.js';
 
 const count = z.int().min(0);
 
@@ -29,20 +29,11 @@ const entrySchema = z.strictObject({
 export type SubscriberEntry = Readonly<z.infer<typeof entrySchema>>;
 
 export function encodeSubscriberEntry(entry: SubscriberEntry): Uint8Array {
-  return Buffer.from(JSON.stringify(entry));
+  return Buffer.from(encodeInFormat(entry));
 }
 
 /** @param where names the entry for whoever has to find it. @throws {LogCorruption} */
 export function decodeSubscriberEntry(body: Uint8Array, where: string): SubscriberEntry {
-  const { success, data, error } = entrySchema.safeParse(parse(Buffer.from(body).toString()));
-  if (!success) throw new LogCorruption(`${where} is no entry of a named subscriber`, { cause: error });
-  return data;
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
+  const json = Buffer.from(body).toString();
+  return decodeInFormat(json, { schema: entrySchema, what: 'entry of a named subscriber', where });
 }
