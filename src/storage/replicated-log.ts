@@ -23,7 +23,13 @@ export interface StoredEntry {
   readonly body: Uint8Array;
 }
 
-/** A named subscriber of a stream. */
+/**
+ * In the place of a subscriber's name, which has no `@` in it: all who read the stream. When somebody did is all that their
+ * entries say, so of those only the newest is of use.
+ */
+export const READERS = '@readers';
+
+/** A named subscriber of a stream, or all its readers. */
 export interface SubscriberKey {
   readonly stream: string;
   readonly subscriber: string;

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
 import { cursorOf, range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import {
@@ -15,6 +17,7 @@ import {
   stateOf,
 } from '../support/gapless-client.js';
 import { HttpConnection, request } from '../support/http.js';
+import { namedOf } from '../support/named-subscriber.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { answeredOf, keyRequest, producerRequest } from '../support/producer.js';
 import { startBrokers } from '../support/replicated-brokers.js';
@@ -109,6 +112,36 @@ describe('brokers that share a log', { skip: NATS_SKIP }, () => {
     const events = await readAll(ports[1] ?? 0, stream);
     assert.equal(events.length, 60);
     assert.equal(new Set(events.map(({ data }) => data)).size, 60);
+  });
+
+  it('2.1 a stream that is only read stays while it is, and the readers are none of its named subscribers', async (context) => {
+    const nats = await NatsServer.start(context);
+    const [a, b] = (await startBrokers(context, nats, 2)).map(({ port }) => port) as [number, number];
+    const stream = freshStream('read');
+    await putStream(a, stream, { ttlMs: 2000 });
+    const { epoch } = await publish(a, stream, 'kept');
+    const reader = await SseSubscription.open(b, stream, { lastEventId: cursorOf(epoch, 0) });
+    const connection = await connect({ servers: [`127.0.0.1:${nats.port}`] });
+    context.after(() => connection.close());
+    const { streams } = await jetstreamManager(connection, { checkAPI: false });
+    const newest = (subject: string) => streams.getMessage('GAPLESS', { last_by_subj: subject });
+    const own = `gapless.GAPLESS.${stream}`;
+    const readers = `${own}.@readers`;
+    const { seq } = await eventually(
+      'the readers to be written down',
+      async () => (await newest(readers)) ?? false,
+    );
+    await eventually('it to be written down again', async () => (await newest(readers))?.seq !== seq);
+    assert.ok(((await newest(own))?.seq ?? seq) < seq, 'nothing was written among the events');
+    for (const port of [a, b]) assert.deepEqual(await namedOf(port, stream), []);
+    reader.cut();
+    await eventually('it to be removed', async () => {
+      const asked = await Promise.all(
+        [a, b].map((port) => request(port, { path: `/v1/streams/${stream}/state` })),
+      );
+      return asked.every(({ status }) => status === 404);
+    });
+    await eventually('that it was read to go as well', async () => (await newest(readers)) === null);
   });
 
   it('4.1 one that was stopped for a while catches up, and its readers miss nothing (I1, I2)', async (context) => {

@@ -20,6 +20,7 @@ import type { ReplicaStream } from '#gapless/server/replica/replica-stream.js';
 import { ReplicaSubscribers } from '#gapless/server/replica/replica-subscribers.js';
 import { Replication } from '#gapless/server/replica/replication.js';
 import { RingFiller } from '#gapless/server/replica/ring-filler.js';
+import { StreamUse } from '#gapless/server/replica/stream-use.js';
 import { SubscriberWriter } from '#gapless/server/replica/subscriber-writer.js';
 import { WriteNames } from '#gapless/server/replica/write-names.js';
 import { MemoryReplicatedLog, type SharedMedium } from '../support/memory-replicated-log.js';
@@ -128,8 +129,9 @@ export class ReplicaStage {
     this.reader = new ReplicaReader({ log, readsMax: 4 });
     const { replication } = this;
     this.lost = new LostEntries({ log, replication, status, logger, nowMs });
+    const use = new StreamUse({ log, replication, subscribers, names });
     this.retention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
+      ...{ log, replica, replication, subscribers, held, use, names, rings, status, logger, nowMs },
     });
     this.named = named;
     this.takenUp = subscribers;

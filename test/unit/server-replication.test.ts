@@ -5,7 +5,7 @@ import { RequestError } from '#gapless/errors.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { seededPrng } from '../support/prng.js';
-import { DEFAULTS, ReplicaStage } from './replica-stage.js';
+import { ReplicaStage } from './replica-stage.js';
 
 const claim = (seq: number, epoch = 0) => ({ kind: PRODUCER, digest: 'd'.repeat(32), epoch, seq }) as const;
 
@@ -218,44 +218,6 @@ test('2.1 retention moves one floor for all, and keeps the entries that tell of 
   await publishUpTo(40);
   assert.equal(b.positions('s')?.logFloor, 23);
   assert.ok(own() < 25, `${own()} entries`);
-});
-
-test('2.1 a stream that nobody uses for its time to live goes, unless somebody reads it at any broker', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
-  await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
-  await a.publish('s', ['1']);
-  const later = async (ms: number): Promise<void> => {
-    a.nowMs += ms;
-    b.nowMs += ms;
-    a.retention.sweep();
-    b.retention.sweep();
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  };
-  b.hasReaders('s', true);
-  for (let i = 0; i < 5; i++) await later(6_000);
-  assert.notEqual(a.directory.find('s'), null);
-  b.hasReaders('s', false);
-  for (let i = 0; i < 12; i++) await later(6_000);
-  assert.equal(a.directory.find('s'), null);
-  assert.equal(b.directory.find('s'), null);
-});
-
-test('2.1 that a stream is read is written once, however many brokers have readers', async () => {
-  const medium = new SharedMedium();
-  const brokers = await Promise.all([1, 2, 3].map(() => ReplicaStage.start({ medium })));
-  const [a] = brokers as [ReplicaStage];
-  await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
-  await settled();
-  for (const broker of brokers) {
-    broker.hasReaders('s', true);
-    broker.nowMs += 6_000;
-  }
-  const entriesBefore = medium.entries.length;
-  for (const { retention } of brokers) retention.sweep();
-  // Whoever was not first writes after a pause, if there is still something to write.
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.equal(medium.entries.length, entriesBefore + 1);
 });
 
 for (const isExact of [true, false]) {

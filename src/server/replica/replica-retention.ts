@@ -21,6 +21,7 @@ import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Change } from './replica-writer.js';
 import type { Replication } from './replication.js';
+import type { StreamUse } from './stream-use.js';
 import { Tombstones } from './tombstones.js';
 import { StreamGone } from './waiting-publish.js';
 import type { WriteNames } from './write-names.js';
@@ -31,6 +32,7 @@ export interface RetentionOptions {
   readonly replication: Replication;
   readonly subscribers: ReplicaSubscribers;
   readonly held: ReplicaHeld;
+  readonly use: StreamUse;
   readonly names: WriteNames;
   readonly rings: Rings;
   readonly status: LogStatus;
@@ -111,22 +113,24 @@ export class ReplicaRetention {
 
   async #act(stream: ReplicaStream, due: Due, nowMs: number): Promise<void> {
     if (due === 'retention') return this.#trim(stream, nowMs);
+    const { use } = this.#options;
+    if (due === 'touch') return use.touch(stream, nowMs);
+    await use.look(stream);
     const { ttlMs } = stream.entry.config;
-    await this.#change(stream, (entry) => {
-      // Another broker may have said it meanwhile.
-      if (due === 'touch') return entry.atMs + ttlMs / 2 <= nowMs ? entry : null;
-      return entry.atMs + ttlMs <= nowMs ? { ...entry, state: 'removed' } : null;
-    });
+    await this.#change(stream, (entry) =>
+      use.lastMs(stream) + ttlMs <= nowMs ? { ...entry, state: 'removed' } : null,
+    );
   }
 
   /** Somebody who reads keeps a stream alive, on whichever broker: that one says so in time. */
   #ttlDue(stream: ReplicaStream, nowMs: number): 'touch' | 'expire' | null {
-    const { atMs, config } = stream.entry;
-    if (config.ttlMs === 0 || nowMs - atMs < config.ttlMs / 2) return null;
+    const { ttlMs } = stream.entry.config;
+    const usedMs = this.#options.use.lastMs(stream);
+    if (ttlMs === 0 || nowMs - usedMs < ttlMs / 2) return null;
     const positions = readPositions(this.#options.rings, stream.ref);
     if (positions !== null && positions.subscribers > 0) return 'touch';
-    if (positions !== null && positions.lastActivityMs > atMs + config.ttlMs / 2) return 'touch';
-    return nowMs - atMs >= config.ttlMs ? 'expire' : null;
+    if (positions !== null && positions.lastActivityMs > usedMs + ttlMs / 2) return 'touch';
+    return nowMs - usedMs >= ttlMs ? 'expire' : null;
   }
 
   async #trim(stream: ReplicaStream, nowMs: number): Promise<void> {

@@ -1,7 +1,8 @@
 /**
  * What this broker has of the named subscribers in a replicated log: the newest entry of each that counts, which it hands
- * on to `NamedSubscribers` under the epoch that their stream has. Entries come from the one who follows the log, from this
- * broker's own appends, and from reads where it cannot be told whether one counts.
+ * on to `NamedSubscribers` under the epoch that their stream has; and of all readers of a stream, which `StreamUse` asks
+ * for. Entries come from the one who follows the log, from this broker's own appends, and from reads where it cannot be told
+ * whether one counts.
  *
  * Single owner: the main thread.
  */
@@ -9,7 +10,12 @@
 import type { NamedSubscribers } from '../../broker/named-subscribers.js';
 import { type Cursor, parseCursor } from '../../core/cursor.js';
 import { LogError } from '../../storage/event-log.js';
-import type { ReplicatedLog, StoredSubscriber, SubscriberKey } from '../../storage/replicated-log.js';
+import {
+  READERS,
+  type ReplicatedLog,
+  type StoredSubscriber,
+  type SubscriberKey,
+} from '../../storage/replicated-log.js';
 import { findNewest } from './newest-entry.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
@@ -211,19 +217,23 @@ export class ReplicaSubscribers {
     ofStream?.delete(subscriber);
     if (ofStream?.size === 0) this.#known.delete(stream);
     this.#oldEntries.delete(keyOf({ stream, subscriber }));
-    const known = this.#options.replica.find(stream);
-    if (known?.entry.origin === entry.origin) this.#options.named.take(known.epoch, subscriber, null);
+    this.#tell({ stream, subscriber, entry }, null);
   }
 
-  #show({ stream, subscriber, entry }: StoredSubscriber): void {
+  #show(stored: StoredSubscriber): void {
+    this.#tell(stored, cursorOf(stored.entry.acked));
+  }
+
+  #tell({ stream, subscriber, entry }: Omit<StoredSubscriber, 'at'>, acked: Cursor | null): void {
     const known = this.#options.replica.find(stream);
-    if (known?.entry.origin !== entry.origin) return;
-    this.#options.named.take(known.epoch, subscriber, cursorOf(entry.acked));
+    if (subscriber === READERS || known?.entry.origin !== entry.origin) return;
+    this.#options.named.take(known.epoch, subscriber, acked);
   }
 
   #dropOld({ stream, subscriber, at }: StoredSubscriber): void {
     const key = keyOf({ stream, subscriber });
-    const count = (this.#oldEntries.get(key) ?? 0) + 1;
+    // With the first of this process as well: nobody has counted what those of before have left.
+    const count = (this.#oldEntries.get(key) ?? OLD_ENTRIES_MAX - 1) + 1;
     this.#oldEntries.set(key, count % OLD_ENTRIES_MAX);
     if (count < OLD_ENTRIES_MAX) return;
     ignoreFailure(this.#options.log.subscribers.dropBelow(stream, subscriber, at));

@@ -31,6 +31,7 @@ import { ReplicaRetention } from './replica-retention.js';
 import { ReplicaSubscribers } from './replica-subscribers.js';
 import { Replication } from './replication.js';
 import { RingFiller } from './ring-filler.js';
+import { StreamUse } from './stream-use.js';
 import { SubscriberWriter } from './subscriber-writer.js';
 import { WriteNames } from './write-names.js';
 
@@ -144,8 +145,9 @@ export class ReplicatedBroker implements LogBacking {
       autoCreate: config.autoCreate,
       retryMs: RETRY_MS,
     });
+    const use = new StreamUse({ log, replication, subscribers, names });
     const retention: ReplicaRetention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, names, rings, status, logger, nowMs },
+      ...{ log, replica, replication, subscribers, held, use, names, rings, status, logger, nowMs },
     });
     const lost = new LostEntries({ log, replication, status, logger, nowMs });
     const sweeping = setInterval(() => {

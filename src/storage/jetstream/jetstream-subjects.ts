@@ -1,6 +1,6 @@
 /**
  * Subjects of a log in JetStream: `gapless`, the name of the JetStream stream, that of ours, and for what a named subscriber
- * has the name of that. Dots part the tokens of a subject, and names have them anywhere; no name has an equals sign.
+ * has the name of that, or `@readers`. Dots part the tokens of a subject, and names have them anywhere; no name has an equals sign.
  */
 
 import type { SubscriberKey } from '../replicated-log.js';
