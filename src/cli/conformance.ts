@@ -1,4 +1,5 @@
 import { type Problem, unknownName } from '../config/problem.js';
+import { withoutLikelyUsers, withoutUsers } from '../config/without-users.js';
 import type { SuiteOptions } from '../conformance/suite.js';
 import type { Command } from './command.js';
 import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
@@ -23,7 +24,7 @@ export const conformanceCommand: Command = {
       return countsOf(results).failed === 0 ? EXIT_OK : EXIT_FAILED;
     } catch (error) {
       if (!(error instanceof Mismatch)) throw error;
-      printError(`nothing to check at ${asked.options.url}: ${error.message}`);
+      printError(`nothing to check at ${withoutUsers(asked.options.url.href)}: ${error.message}`);
       return EXIT_FAILED;
     }
   },
@@ -61,7 +62,9 @@ function readUrl(text: string | undefined, problems: Problem[]): URL {
   const url = URL.canParse(text ?? '') ? new URL(text ?? '') : undefined;
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url;
   const message =
-    text === undefined ? 'is missing' : `${JSON.stringify(text)}, expected http://… or https://…`;
+    text === undefined
+      ? 'is missing'
+      : `${JSON.stringify(withoutLikelyUsers(text))}, expected http://… or https://…`;
   problems.push({ where: '--url', message });
   return new URL('http://127.0.0.1');
 }

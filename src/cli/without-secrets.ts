@@ -5,6 +5,7 @@
 
 import type { Settings } from '../config/relations.js';
 import { SETTINGS } from '../config/schema.js';
+import { withoutUsers } from '../config/without-users.js';
 
 export interface ShownSetting {
   readonly key: string;
@@ -30,7 +31,8 @@ export function settingsWithoutSecrets({ config, sources }: Settings): ShownSett
  * Of each URL in a text only where it leads: who, which path and which query may all be secrets. Of the command of an MCP
  * server only its program, for arguments are where such servers are told their tokens.
  */
-export function withoutSecrets(text: string): string {
+export function withoutSecrets(given: string): string {
+  const text = withoutUsers(given);
   const command = /\bstdio:(?:"[^"]*"|'[^']*'|\S*)/.exec(text);
   if (command !== null) {
     const end = command.index + command[0].length;

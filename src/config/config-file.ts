@@ -1,6 +1,7 @@
 import type { Given, Layer } from './layer.js';
 import { badValue, type Problem, unknownName } from './problem.js';
 import { SETTINGS, type SettingKey } from './schema.js';
+import { withoutLikelyUsers } from './without-users.js';
 
 /** Text of a file; throws when it cannot be read. */
 export type ReadFile = (path: string) => string;
@@ -23,12 +24,17 @@ export function readConfigFile(path: string, readFile: ReadFile): Layer {
 }
 
 function readObject(path: string, readFile: ReadFile, problems: Problem[]): object {
+  let text = '';
   let content: unknown;
   try {
-    content = JSON.parse(readFile(path));
+    text = readFile(path);
+    content = JSON.parse(text);
   } catch (error) {
+    const { message } = error as Error;
     const what = error instanceof SyntaxError ? 'not JSON' : 'cannot be read';
-    problems.push({ where: path, message: `${what}: ${(error as Error).message}` });
+    // Of a text the message may have a piece, and that a piece of a password.
+    const mayTell = withoutLikelyUsers(text) === text;
+    problems.push({ where: path, message: mayTell ? `${what}: ${message}` : what });
     return {};
   }
   if (typeof content === 'object' && content !== null && !Array.isArray(content)) return content;

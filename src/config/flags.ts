@@ -1,6 +1,7 @@
 import type { Given, Layer } from './layer.js';
 import { badValue, type Problem, unknownName } from './problem.js';
 import { SETTINGS, type Setting, type SettingKey } from './schema.js';
+import { withoutLikelyUsers } from './without-users.js';
 
 /** What a flag does when it is met: `--auto-create` and `--no-auto-create` are two flags of one setting. */
 interface Flag {
@@ -51,7 +52,9 @@ function flagsOf(setting: Setting): [string, Flag][] {
 }
 
 function unknownArgument(name: string): Problem {
-  if (!name.startsWith('-')) return { where: name, message: 'unexpected argument, settings begin with --' };
+  if (!name.startsWith('-')) {
+    return { where: withoutLikelyUsers(name), message: 'unexpected argument, settings begin with --' };
+  }
   return unknownName({ where: name, name, known: [...FLAGS.keys()], what: 'flag' });
 }
 

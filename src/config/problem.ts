@@ -1,4 +1,5 @@
 import { nearestName } from './nearest-name.js';
+import { withoutLikelyUsers } from './without-users.js';
 
 /** Something that keeps the broker from starting as it was told. */
 export interface Problem {
@@ -36,11 +37,10 @@ export function formatProblem({ where, message }: Problem): string {
   );
 }
 
-/**
- * As JSON, which tells 8080 from "8080", and cut, so that a pasted file does not fill the screen. Who stands before the host
- * of a URL is left out.
- */
+/** As JSON, which tells 8080 from "8080", without users, and cut, so that a pasted file does not fill the screen. */
 function quote(value: unknown): string {
-  const text = JSON.stringify(value).replace(/\/\/[^",\s]*@/g, '//…@');
+  const text = JSON.stringify(value, (_, part) =>
+    typeof part === 'string' ? withoutLikelyUsers(part) : part,
+  );
   return text.length <= QUOTED_LENGTH_MAX ? text : `${text.slice(0, QUOTED_LENGTH_MAX)}…`;
 }

@@ -26,7 +26,7 @@ export const SECURITY_DEFINITIONS = {
     group: 'Security',
     kind: text({
       placeholder: 'URL',
-      expected: 'an https URL, or an http one of a loopback address',
+      expected: 'an https URL, or an http one of a loopback address, without a user',
       isValid: (url) => url === '' || isKeySetUrl(url),
     }),
     default: '',

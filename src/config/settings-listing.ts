@@ -1,9 +1,12 @@
 import type { Settings } from './relations.js';
 import { SETTINGS } from './schema.js';
+import { withoutUsers } from './without-users.js';
 
-/** What is in force, one setting a line: key, value as one would write it, source. No final line break. */
+/** What is in force, one setting a line: key, value as one would write it, without users, source. No final line break. */
 export function settingsListing({ config, sources }: Settings): string {
-  const rows = SETTINGS.map(({ key, kind }) => [key, kind.show(config[key]), sources[key]] as const);
+  const rows = SETTINGS.map(
+    ({ key, kind }) => [key, withoutUsers(kind.show(config[key])), sources[key]] as const,
+  );
   const keyWidth = Math.max(...rows.map(([key]) => key.length));
   const valueWidth = Math.max(...rows.map(([, value]) => value.length));
   return rows
@@ -17,5 +20,6 @@ export function settingsJson({ config, sources }: Settings): string {
     const value = config[key];
     return [key, { value, ...(unit === '' ? {} : { unit }), source: sources[key] }];
   });
-  return JSON.stringify(Object.fromEntries(entries), null, 2);
+  const shown = (_: string, part: unknown) => (typeof part === 'string' ? withoutUsers(part) : part);
+  return JSON.stringify(Object.fromEntries(entries), shown, 2);
 }

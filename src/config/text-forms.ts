@@ -54,10 +54,11 @@ export function isAddressRange(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128));
 }
 
-/** Keys decide who gets in: they come over TLS, or from this machine. */
+/** Keys decide who gets in: they come over TLS, or from this machine. A URL with a user in it cannot be fetched. */
 export function isKeySetUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
-  const { protocol, hostname } = new URL(url);
+  const { protocol, hostname, username, password } = new URL(url);
+  if (username !== '' || password !== '') return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname.replace(/^\[|\]$/g, '')));
 }
 

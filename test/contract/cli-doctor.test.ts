@@ -93,7 +93,8 @@ describe('11 gapless doctor', () => {
     ];
     const [user, password, path, query, token, env] = words;
     const url = `https://${user}:${password}@127.0.0.1:64999/${path}?${query}`;
-    const argv = [...flags, '--jwks-url', url, '--url', url, '--token', token as string];
+    const keys = `https://127.0.0.1:64999/${path}?${query}`;
+    const argv = [...flags, '--jwks-url', keys, '--url', url, '--token', token as string];
     const told = await issuer.grant({ admin: true });
     const hidden = [...words, String(issuer.jwk.k), key.key, told, JSON.stringify(key.entry).slice(20, 60)];
     for (const more of [[], ['--json']]) {
@@ -203,8 +204,8 @@ describe('11 what the doctor finds', () => {
   }
 
   it('11 URLs in a text lose who, path and query, wherever they stand', () => {
-    const text = '/mcp=http://a:b@h:1/x?y, https://h, postgres://u:p@h/d';
-    assert.equal(withoutSecrets(text), '/mcp=http://h:1/…, https://h, postgres://h/…');
+    const text = '/mcp=http://a:b@h:1/x?y, https://h, postgres://u:p@h/d, nats://u:p,(w)@h';
+    assert.equal(withoutSecrets(text), '/mcp=http://h:1/…, https://h, postgres://h/…, nats://h/…');
   });
 
   it('11 of the command of an MCP server only the program is told, and the servers after it are', () => {

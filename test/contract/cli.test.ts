@@ -186,6 +186,19 @@ describe('11 config', () => {
     assert.deepEqual([code, stderr], [0, '']);
   });
 
+  test('who stands before the host of a URL is not shown', async () => {
+    const flags = ['--mcp', '/tools=https://me:s3cret@host/mcp', '--mcp', '/mail=https://host/@me'];
+    for (const format of [[], ['--json']]) {
+      const argv = [MAIN_FILE, 'config', ...format, ...flags];
+      const env = { GAPLESS_LOG: 'nats://me:s3cret@a,nats://me:s3cret@b' };
+      const { code, stdout } = await new Program(process.execPath, argv, env).ended;
+      assert.equal(code, 0);
+      for (const shown of ['nats://…@a', 'nats://…@b', '/tools=https://…@host/mcp', '/mail=https://host/@me'])
+        assert.ok(stdout.includes(shown), stdout);
+      assert.doesNotMatch(stdout, /cret|me:/);
+    }
+  });
+
   test('two formats at once are refused', async () => {
     const { code, stderr } = await gapless('config', '--json', '--markdown').ended;
     assert.equal(code, 2);

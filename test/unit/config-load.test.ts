@@ -215,6 +215,31 @@ describe('11 problems', () => {
     }
   });
 
+  test('nor is what may have been meant to stand there', () => {
+    for (const url of [
+      'nats://me:s3,cret@host/path',
+      'nats://me:s3 "cret@host/path',
+      'nats://me:s3/cret@host',
+      'nats://me:s3?cret@host',
+      'nats://me:s3@cret@host/path',
+      'me:s3cret@host:4222',
+      'nats://other,nats://me:s3cret@host/path',
+    ]) {
+      const given = [{ argv: ['--log', url] }, { argv: [url] }, { file: { log: [url] } }];
+      for (const said of given.map((each) => problems(each).join())) {
+        assert.match(said, /…@host/);
+        assert.doesNotMatch(said, /me:|s3|cret/);
+      }
+    }
+    const torn = problems({ file: '{"log": "nats://me:s3cret@host", x}' });
+    assert.deepEqual(torn, ['broker.json: not JSON']);
+    const [keys] = problems({ argv: ['--jwks-url', 'https://me:s3cret@host/keys'] });
+    assert.match(
+      keys ?? '',
+      /^--jwks-url: "https:\/\/…@host\/keys", expected an https URL.*, without a user$/,
+    );
+  });
+
   test('keys of the language are keys like any other unknown one', () => {
     const file = '{"__proto__": {"port": 1}, "constructor": 1, "toString": 1}';
     assert.deepEqual(problems({ file }), [
