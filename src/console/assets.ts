@@ -56,9 +56,7 @@ function readModules(): Map<string, string> {
   const wanted = [ENTRY];
   for (let path = wanted.pop(); path !== undefined; path = wanted.pop()) {
     if (modules.has(path)) continue;
-    const built = readFileSync(`${BUILT}/${path}`, 'utf8');
-    // Without the note of where its source map is, which is not served.
-    const text = built.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
+    const text = readFileSync(`${BUILT}/${path}`, 'utf8');
     modules.set(path, text);
     for (const [, specifier = ''] of text.matchAll(IMPORT)) {
       wanted.push(posix.join(posix.dirname(path), specifier));
