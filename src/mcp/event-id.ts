@@ -58,27 +58,41 @@ export class EventIds {
     text: string,
     { session, principal }: Pick<StreamIdentity, 'session' | 'principal'>,
   ): EventPosition | null {
-    if (text.length > TEXT_LENGTH_MAX) return null;
-    const [, named, mac] = FORM.exec(text) ?? [];
-    if (named === undefined || mac === undefined) return null;
-    if (!timingSafeEqual(Buffer.from(mac, 'base64url'), this.#mac(session, principal, named))) return null;
-    return EventIds.claimed(text);
+    const parts = partsOf(text);
+    if (parts === null) return null;
+    const mac = Buffer.from(parts.mac, 'base64url');
+    return timingSafeEqual(mac, this.#mac(session, principal, parts.named)) ? positionOf(parts) : null;
   }
 
   /** What an id says, which may have been made up: it says where to look, and `read` whether it is right. */
   static claimed(text: string): EventPosition | null {
-    if (text.length > TEXT_LENGTH_MAX) return null;
-    const [, named, , seq] = FORM.exec(text) ?? [];
-    if (named === undefined) return null;
-    const [key, epoch, ...calls] = readStrings(Buffer.from(named, 'base64url').toString());
-    if (key === undefined || epoch === undefined || !calls.every(isCallId)) return null;
-    return { key, epoch, calls, seq: seq === SETTLED ? null : Number(seq) };
+    const parts = partsOf(text);
+    return parts === null ? null : positionOf(parts);
   }
 
   #mac(session: string, principal: string, named: string): Buffer {
     const hmac = createHmac('sha256', this.#secret).update(JSON.stringify([session, principal, named]));
     return hmac.digest().subarray(0, MAC_BYTES);
   }
+}
+
+/** The parts of an id, as they stand there. */
+interface Parts {
+  readonly named: string;
+  readonly mac: string;
+  readonly seq: string;
+}
+
+function partsOf(text: string): Parts | null {
+  if (text.length > TEXT_LENGTH_MAX) return null;
+  const [, named = '', mac = '', seq = ''] = FORM.exec(text) ?? [];
+  return named === '' ? null : { named, mac, seq };
+}
+
+function positionOf({ named, seq }: Parts): EventPosition | null {
+  const [key, epoch, ...calls] = readStrings(Buffer.from(named, 'base64url').toString());
+  if (key === undefined || epoch === undefined || !calls.every(isCallId)) return null;
+  return { key, epoch, calls, seq: seq === SETTLED ? null : Number(seq) };
 }
 
 /** None: it is no list of strings. */

@@ -4,6 +4,7 @@
 
 import type { ClientRequest, FromEdge, Left, ServerUse, ToEdge, Verdict } from '../../mcp/messages.js';
 import type { McpFront } from '../../transport/mcp/mcp-front.js';
+import { readerName } from './reader-name.js';
 
 /** The edge's end of the line. */
 export interface McpPort {
@@ -13,8 +14,6 @@ export interface McpPort {
 
 /** How long a reader that has left may be thought to be there, where nobody waits for it. */
 const FLUSH_MS = 20;
-/** Names of readers are counts that the edges share out among them. */
-const EDGES_MAX = 32;
 
 export class McpLink implements McpFront {
   readonly #port: McpPort;
@@ -37,7 +36,7 @@ export class McpLink implements McpFront {
   }
 
   newReader(): number {
-    return ++this.#lastReader * EDGES_MAX + this.#edge;
+    return readerName(++this.#lastReader, this.#edge);
   }
 
   ask(request: ClientRequest): Promise<Verdict> {

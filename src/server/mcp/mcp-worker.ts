@@ -30,6 +30,7 @@ import { BrokerStreams } from './mcp-broker-streams.js';
 import { BrokerRecords } from './mcp-records.js';
 import { ReplicatedRecords } from './mcp-shared-records.js';
 import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
+import { edgeOfReader } from './reader-name.js';
 
 const SECRET_BYTES = 32;
 const SESSION_ID_BYTES = 18;
@@ -41,8 +42,6 @@ const WAITING_CHARACTERS_MAX = 64 * 1024 * 1024;
 const STOP_MS_MAX = 1500;
 /** Of what a server writes for people. */
 const SAID_LENGTH_MAX = 1000;
-/** As McpLink shares out the names of readers. */
-const EDGES_MAX = 32;
 
 assert(parentPort !== null, 'the MCP front runs in a thread of its own');
 const port = parentPort;
@@ -106,7 +105,7 @@ const begun = new Front({
     const target = targets[mount];
     return target ? new StatelessCall({ target, messageBytesMax: config.bodyBytesMax }) : null;
   },
-  endReader: (reader) => send(setup.edges[reader % EDGES_MAX] as MessagePort, { kind: 'end', reader }),
+  endReader: (reader) => send(setup.edges[edgeOfReader(reader)] as MessagePort, { kind: 'end', reader }),
   sessionsMax: config.mcpSessionsMax,
   callsMax: config.mcpCallsMax,
   sessionTtlMs: { streamable: config.mcpSessionTtlMs, sse: config.mcpTtlMs },
