@@ -2,7 +2,6 @@ import { Directory } from '#gapless/broker/directory.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import type { Placed, Publish } from '#gapless/broker/replicated-publish.js';
-import { EPOCH_LENGTH, makeEpoch } from '#gapless/core/epoch.js';
 import type { BookClaim } from '#gapless/core/producer-book.js';
 import { FrameBatch } from '#gapless/core/sse-frame.js';
 import { createLogger } from '#gapless/log.js';
@@ -10,19 +9,15 @@ import { addSubscribers, readPositions } from '#gapless/ring/lifecycle.js';
 import { createLogStatus, LogStatus } from '#gapless/ring/log-status.js';
 import { createRings, Rings } from '#gapless/ring/rings.js';
 import { createWakes, Wakes } from '#gapless/ring/wake-queue.js';
-import { LogRoom } from '#gapless/server/replica/log-room.js';
-import { LostEntries } from '#gapless/server/replica/lost-entries.js';
-import { Replica } from '#gapless/server/replica/replica.js';
-import { ReplicaHeld } from '#gapless/server/replica/replica-held.js';
+import type { LogRoom } from '#gapless/server/replica/log-room.js';
+import type { LostEntries } from '#gapless/server/replica/lost-entries.js';
+import type { Replica } from '#gapless/server/replica/replica.js';
+import { assembleReplica } from '#gapless/server/replica/replica-assembly.js';
 import { ReplicaReader } from '#gapless/server/replica/replica-reader.js';
-import { ReplicaRetention } from '#gapless/server/replica/replica-retention.js';
-import type { ReplicaStream } from '#gapless/server/replica/replica-stream.js';
-import { ReplicaSubscribers } from '#gapless/server/replica/replica-subscribers.js';
-import { Replication } from '#gapless/server/replica/replication.js';
-import { RingFiller } from '#gapless/server/replica/ring-filler.js';
-import { StreamUse } from '#gapless/server/replica/stream-use.js';
-import { SubscriberWriter } from '#gapless/server/replica/subscriber-writer.js';
-import { WriteNames } from '#gapless/server/replica/write-names.js';
+import type { ReplicaRetention } from '#gapless/server/replica/replica-retention.js';
+import type { ReplicaSubscribers } from '#gapless/server/replica/replica-subscribers.js';
+import type { Replication } from '#gapless/server/replica/replication.js';
+import type { SubscriberWriter } from '#gapless/server/replica/subscriber-writer.js';
 import { MemoryReplicatedLog, type SharedMedium } from '../support/memory-replicated-log.js';
 
 const SLOTS = 8;
@@ -79,63 +74,31 @@ export class ReplicaStage {
       now: nowMs,
       randomBytes,
     });
-    const filler = new RingFiller({ rings, wakes, now: nowMs });
-    const producers = { countMax: [100, 100], ttlMs: [60_000, 60_000] } as const;
-    const replica = new Replica({
-      ...{ log, directory, filler, producers, logger },
-      grown: (stream: ReplicaStream) => this.retention.grown(stream),
-      opened: (stream: ReplicaStream) => this.takenUp.opened(stream),
-      removed: (stream: ReplicaStream) => {
-        this.takenUp.removed(stream);
-        this.retention.removed(stream);
-      },
-    });
     const named = new NamedSubscribers({
       streams: directory,
       journal: NO_JOURNAL,
       subscribersMax: 10,
       hold: null,
     });
-    const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
-    const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
-    const held = new ReplicaHeld({ log, named });
     const { status } = this;
-    const room = new LogRoom({ log, status, logger });
-    this.room = room;
-    this.log = log;
-    this.rings = rings;
-    this.directory = directory;
-    this.replica = replica;
-    this.replication = new Replication({
-      ...{
-        log,
-        replica,
-        subscribers,
-        held,
-        names,
-        directory,
-        rings,
-        status,
-        room,
-        logger,
-        nowMs,
-        random,
-        randomBytes,
-      },
-      defaults: DEFAULTS,
+    const parts = assembleReplica({
+      ...{ log, directory, named, rings, wakes, status, logger, nowMs, random, randomBytes },
+      producers: { countMax: [100, 100], ttlMs: [60_000, 60_000] },
       autoCreate: true,
       retryMs: 1,
     });
-    this.reader = new ReplicaReader({ log, readsMax: 4 });
-    const { replication } = this;
-    this.lost = new LostEntries({ log, replication, status, logger, nowMs });
-    const use = new StreamUse({ log, replication, subscribers, names });
-    this.retention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, use, names, rings, status, logger, nowMs },
-    });
+    this.log = log;
+    this.rings = rings;
+    this.directory = directory;
     this.named = named;
-    this.takenUp = subscribers;
-    this.subscribers = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
+    this.replica = parts.replica;
+    this.replication = parts.replication;
+    this.retention = parts.retention;
+    this.room = parts.room;
+    this.lost = parts.lost;
+    this.takenUp = parts.subscribers;
+    this.subscribers = parts.subscriberWriter;
+    this.reader = new ReplicaReader({ log, readsMax: 4 });
   }
 
   static async start(options: StageOptions): Promise<ReplicaStage> {

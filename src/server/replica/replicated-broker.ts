@@ -1,5 +1,6 @@
 /**
- * The parts of a broker whose log is shared, put together; and what the coordinator answers with them.
+ * The durable side of a broker whose log is shared: the connection to the log, what keeps the broker in step with it, and
+ * the reads below the ring.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +9,6 @@ import type { Directory } from '../../broker/directory.js';
 import { NO_JOURNAL } from '../../broker/journal.js';
 import type { NamedSubscribers } from '../../broker/named-subscribers.js';
 import type { Config } from '../../config/schema.js';
-import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
 import { RequestError } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import type { LogSources } from '../../metrics/log-metrics.js';
@@ -22,18 +22,12 @@ import type { ReplicatedLog } from '../../storage/replicated-log.js';
 import { producerLimits } from '../bounds.js';
 import type { LogBacking } from '../log-backing.js';
 import type { Questions } from '../messages.js';
-import { LogRoom } from './log-room.js';
-import { LostEntries } from './lost-entries.js';
-import { Replica } from './replica.js';
-import { ReplicaHeld } from './replica-held.js';
+import type { LostEntries } from './lost-entries.js';
+import type { Replica } from './replica.js';
+import { assembleReplica } from './replica-assembly.js';
 import { ReplicaReader } from './replica-reader.js';
-import { ReplicaRetention } from './replica-retention.js';
-import { ReplicaSubscribers } from './replica-subscribers.js';
-import { Replication } from './replication.js';
-import { RingFiller } from './ring-filler.js';
-import { StreamUse } from './stream-use.js';
-import { SubscriberWriter } from './subscriber-writer.js';
-import { WriteNames } from './write-names.js';
+import type { Replication } from './replication.js';
+import type { SubscriberWriter } from './subscriber-writer.js';
 
 export interface ReplicatedOptions {
   readonly config: Config;
@@ -100,67 +94,33 @@ export class ReplicatedBroker implements LogBacking {
         refused: (reason) => logger.error({ reason }, 'refused by the log'),
         ended: (error) => broker.#end(error),
       });
-    const log = await reached(connect, options);
-    const broker = new ReplicatedBroker(log, options);
+    const broker = new ReplicatedBroker(await reached(connect, options), options);
     return broker;
   }
 
   /** @throws {LogError} @throws {LogCorruption} */
   async restore(directory: Directory, named: NamedSubscribers): Promise<void> {
-    const { config, rings, wakes, logger, nowMs, random, randomBytes } = this.#options;
-    const log = this.#log;
-    const status = new LogStatus(this.status);
-    const filler = new RingFiller({ rings, wakes, now: nowMs });
-    const room = new LogRoom({ log, status, logger });
-    const replica = new Replica({
-      ...{ log, directory, filler, logger },
+    const { config, ...shared } = this.#options;
+    const { replica, replication, retention, lost, room, subscribers, subscriberWriter } = assembleReplica({
+      ...shared,
+      log: this.#log,
+      directory,
+      named,
+      status: new LogStatus(this.status),
       producers: producerLimits(config),
-      grown: (stream) => retention.grown(stream),
-      opened: (stream) => subscribers.opened(stream),
-      removed: (stream) => {
-        subscribers.removed(stream);
-        retention.removed(stream);
-      },
-    });
-    const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
-    const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
-    const held = new ReplicaHeld({ log, named });
-    const replication = new Replication({
-      ...{
-        log,
-        replica,
-        subscribers,
-        held,
-        names,
-        directory,
-        rings,
-        status,
-        room,
-        logger,
-        nowMs,
-        random,
-        randomBytes,
-      },
-      defaults: directory.defaults,
       autoCreate: config.autoCreate,
       retryMs: RETRY_MS,
     });
-    const use = new StreamUse({ log, replication, subscribers, names });
-    const retention: ReplicaRetention = new ReplicaRetention({
-      ...{ log, replica, replication, subscribers, held, use, names, rings, status, logger, nowMs },
-    });
-    const lost = new LostEntries({ log, replication, status, logger, nowMs });
     const sweeping = setInterval(() => {
       retention.sweep();
       lost.sweep();
       subscribers.sweep();
       void room.look();
     }, SWEEP_MS);
-    const writer = new SubscriberWriter({ log, replica, replication, subscribers, named, names, nowMs });
-    this.#parts = { replica, replication, lost, subscribers: writer, sweeping };
+    this.#parts = { replica, replication, lost, subscribers: subscriberWriter, sweeping };
     await reached(() => replication.start(), this.#options);
     await room.look();
-    logger.info({ streams: directory.size }, 'streams taken up from the log');
+    shared.logger.info({ streams: directory.size }, 'streams taken up from the log');
   }
 
   /** Once restored. */
