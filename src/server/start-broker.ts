@@ -1,39 +1,28 @@
 /**
- * Puts a broker together: the shared memory, the directory, the metrics and the edge threads.
+ * Starts a broker: what it opens, in its order, and how it is ended.
  */
 
 import { randomBytes } from 'node:crypto';
-import { ActivityFeed } from '../broker/activity-feed.js';
-import { NO_JOURNAL } from '../broker/journal.js';
-import { NamedSubscribers } from '../broker/named-subscribers.js';
-import { PrefixCursors } from '../broker/prefix-cursors.js';
 import type { Config } from '../config/schema.js';
-import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import type { Logger } from '../log.js';
-import { createFrontCounts, FrontCounts } from '../mcp/front-counts.js';
-import { Metrics } from '../metrics/metrics.js';
-import { countersOfAll } from '../ring/counters.js';
-import { holdFrom } from '../ring/lifecycle.js';
+import { createFrontCounts } from '../mcp/front-counts.js';
 import { Rings } from '../ring/rings.js';
 import { Wakes } from '../ring/wake-queue.js';
 import { checkCertificate } from './certificate.js';
-import { Coordinator } from './coordinator.js';
+import { assembleCoordinator } from './coordinator-assembly.js';
 import { createBuffers } from './create-buffers.js';
-import { createDirectory } from './create-directory.js';
 import { EdgeThread } from './edge/edge-thread.js';
 import { KeySource } from './key-source.js';
-import type { Durability, DurabilityOptions } from './log/durability.js';
-import type { LogBacking } from './log-backing.js';
 import { McpThread } from './mcp/mcp-thread.js';
+import { openLog } from './open-log.js';
 import { Opened } from './opened.js';
 import { claimPort, listenOnFreePort } from './port-claim.js';
-import type { ReplicatedBroker, ReplicatedOptions } from './replica/replicated-broker.js';
 import { clockOrigin, SteadyClock } from './steady-clock.js';
-import type { AskEdges } from './stream-reports.js';
 import { tallyDrain } from './tally-drain.js';
 
 /** How often age and time to live are applied, milliseconds. */
 const SWEEP_MS = 250;
+const TALLY_SEED_BYTES = 16;
 
 export interface RunningBroker {
   readonly port: number;
@@ -52,7 +41,7 @@ export interface RunningBroker {
 
 /**
  * @throws an error whose `code` is that of the system when the address cannot be listened on, and one that says what
- *   is wrong with the data directory.
+ *   is wrong with the data directory, the shared log, the keys or the certificate.
  */
 export async function startBroker(config: Config, logger: Logger): Promise<RunningBroker> {
   const opened = new Opened();
@@ -67,153 +56,68 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
 
 async function start(config: Config, logger: Logger, opened: Opened): Promise<RunningBroker> {
   await checkCertificate(config);
-  const threads: EdgeThread[] = [];
+  const edges: EdgeThread[] = [];
   const keySource = await KeySource.open(config, logger, (keys) => {
-    for (const thread of threads) thread.useKeys(keys);
+    for (const edge of edges) edge.useKeys(keys);
   });
   opened.add(() => keySource?.close());
   let claim = await claimPort(config.host, config.port);
   opened.add(() => claim.release());
   const origin = clockOrigin();
-  const buffers = createBuffers(config, randomBytes(16).toString('hex'));
+  const { now } = new SteadyClock(origin);
+  const buffers = createBuffers(config, randomBytes(TALLY_SEED_BYTES).toString('hex'));
   const rings = new Rings(buffers.rings);
-  const wakes = new Wakes(buffers.wakes, rings);
-  const clock = new SteadyClock(origin);
-  const embedded =
-    config.dataDir === null
-      ? null
-      : await openDurability(config.dataDir, {
-          config,
-          rings,
-          buffers: buffers.rings,
-          wakes: buffers.wakes,
-          logger,
-          clockOrigin: origin,
-        });
-  const shared =
-    config.log.length === 0
-      ? null
-      : await openReplicated({
-          config,
-          rings,
-          wakes,
-          logger,
-          nowMs: clock.now,
-          random: Math.random,
-          randomBytes,
-        });
-  const durability: LogBacking | null = embedded ?? shared;
-  opened.add(() => durability?.close());
-  const journal = durability?.journal ?? NO_JOURNAL;
-  const directory = createDirectory({
-    config,
-    rings,
-    wakes,
-    journal,
-    made: (ref) => prefixCursors.made(ref),
-    removed: (epoch) => named.drop(epoch),
-    now: clock.now,
-    // A shared log is asked by `ReplicaRetention`: others may use the stream.
-    ...(shared !== null ? { expire: () => undefined } : {}),
-    randomBytes,
-  });
-  const named = new NamedSubscribers({
-    streams: directory,
-    journal,
-    subscribersMax: config.namedSubscribersMax,
-    hold: durability === null ? (ref, seq) => holdFrom(rings, ref, seq) : null,
-  });
-  const prefixCursors = new PrefixCursors({
-    streams: (prefix) => directory.refs(prefix),
-    cursorsMax: config.prefixCursorsMax,
-    streamsMax: config.prefixStreamsMax,
-    keepMs: config.prefixCursorMs,
-    tellMade: (edge, ref) => threads[edge]?.tellMade(ref),
-    release: ({ edge, id }) => threads[edge]?.releaseCursor(id),
-    now: clock.now,
-    randomBytes,
-  });
-  const activity = new ActivityFeed(makeEpoch(randomBytes(EPOCH_LENGTH)));
-  const askEdges: AskEdges = (topic, ask) => Promise.all(threads.map((thread) => thread.report(topic, ask)));
+  const memory = { buffers, rings, wakes: new Wakes(buffers.wakes, rings) };
+  const log = await openLog({ config, ...memory, logger, clockOrigin: origin, nowMs: now });
+  opened.add(() => log?.backing.close());
   const mcpCounts = config.mcp.length === 0 ? null : createFrontCounts();
-  const metrics = new Metrics({
-    counters: countersOfAll(buffers.counters),
-    arena: rings.arena,
-    directory,
-    named,
-    prefixCursors,
-    streamPatterns: config.metricsStreams,
-    streamsTop: config.metricsStreamsTop,
-    log: durability?.metricsSources ?? null,
-    mcp: mcpCounts === null ? null : new FrontCounts(mcpCounts),
-    lags: async () => (await askEdges('lags', { names: null })).flatMap((lags) => lags ?? []),
-    activity,
-  });
-  const coordinator = new Coordinator({
-    directory,
-    named,
-    prefixCursors,
-    journal,
-    metrics,
-    activity,
-    askEdges,
-    unknownKey: async () => keySource?.unknownKey(),
-    replay: async (ask) => durability?.replay(ask) ?? null,
-    shared,
+  const { coordinator, directory, named, sweep } = assembleCoordinator({
+    ...{ config, ...memory, log, edges, keySource, mcpCounts, now },
   });
   const drainTallies = tallyDrain(config, buffers.tallies);
   const sweeping = setInterval(() => {
-    directory.sweep();
-    named.sweep();
-    prefixCursors.sweep();
+    sweep();
     drainTallies(SWEEP_MS);
   }, SWEEP_MS);
   opened.add(() => clearInterval(sweeping));
-  await durability?.restore(directory, named);
-  const logStatus = durability?.status ?? null;
-  const setup = { config, logStatus, clockOrigin: origin, ...buffers };
-  const eventBytesMax = shared?.eventBytesMax ?? null;
+  await log?.backing.restore(directory, named);
+  const setup = { config, logStatus: log?.backing.status ?? null, clockOrigin: origin, ...buffers };
+  const eventBytesMax = log?.shared?.eventBytesMax ?? null;
   const mcp = mcpCounts && new McpThread({ ...setup, eventBytesMax, counts: mcpCounts }, coordinator);
   opened.add(() => mcp?.stop());
-  opened.add(() => Promise.all(threads.map((thread) => thread.stop())));
+  opened.add(() => Promise.all(edges.map((edge) => edge.stop())));
   for (let edge = 0; edge < config.threads; edge++) {
     const keys = keySource?.keys ?? null;
-    threads.push(new EdgeThread({ ...setup, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
+    edges.push(new EdgeThread({ ...setup, edge, keys, mcp: mcp?.edgePorts[edge] ?? null }, coordinator));
   }
-  if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(threads, port));
-  else await listen(threads, config.port);
-  const reload = async (): Promise<void> => {
-    // Checked first, so that both change or none.
-    await checkCertificate(config);
-    await keySource?.reload();
-    for (const thread of threads) thread.renewCertificate();
-  };
-  const parts = [...threads, durability, mcp].filter((part) => part !== null);
+  if (config.port === 0) claim = await listenOnFreePort(config.host, (port) => listen(edges, port));
+  else await listen(edges, config.port);
+  const mayFail = [...edges, log?.backing, mcp].filter((part) => part !== null && part !== undefined);
   return {
     port: claim.port,
-    failed: Promise.race(parts.map((part) => part.failed)),
+    failed: Promise.race(mayFail.map((part) => part.failed)),
     stop: () => opened.close(),
-    reload: keySource === null && config.tlsCertFile === null ? null : reload,
+    reload: keySource === null && config.tlsCertFile === null ? null : () => reload(config, keySource, edges),
     drain: async () => {
-      await Promise.all(threads.map((thread) => thread.drain(config.drainMs)));
+      await Promise.all(edges.map((edge) => edge.drain(config.drainMs)));
       await opened.close();
     },
   };
+}
+
+/** All is checked before anything changes, so that both keys and certificate change or neither does. */
+async function reload(
+  config: Config,
+  keySource: KeySource | null,
+  edges: readonly EdgeThread[],
+): Promise<void> {
+  await checkCertificate(config);
+  await keySource?.reload();
+  for (const edge of edges) edge.renewCertificate();
 }
 
 /** Waits for every edge, so that none is in the midst of it when they are told to listen elsewhere. */
 async function listen(edges: readonly EdgeThread[], port: number): Promise<void> {
   const outcomes = await Promise.allSettled(edges.map((edge) => edge.listen(port)));
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-}
-
-/** What keeps a log is loaded where there is one: its libraries are a good part of what a start costs. */
-async function openDurability(directory: string, options: DurabilityOptions): Promise<Durability> {
-  const { Durability } = await import('./log/durability.js');
-  return Durability.open(directory, options);
-}
-
-async function openReplicated(options: ReplicatedOptions): Promise<ReplicatedBroker> {
-  const { ReplicatedBroker } = await import('./replica/replicated-broker.js');
-  return ReplicatedBroker.open(options);
 }
