@@ -68,7 +68,10 @@ export const REPLAY_METRICS = {
     name: 'gapless_replay_reads_total',
     help: 'Reads from the durable log for readers below the ring.',
   },
-  shared: { name: 'gapless_replay_shared_reads_total', help: 'Reads that one under way answered as well.' },
+  shared: {
+    name: 'gapless_replay_shared_reads_total',
+    help: 'Reads that an identical one, under way or waiting, answered as well.',
+  },
   bytes: { name: 'gapless_replay_read_bytes_total', help: 'Bytes of frames read from the durable log.' },
   failed: { name: 'gapless_replay_failed_reads_total', help: 'Reads from the durable log that failed.' },
   depth: { name: 'gapless_replay_queue_reads', help: 'Reads from the durable log in flight and waiting.' },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Turns } from '#gapless/server/replica/turns.js';
+import { Turns } from '#gapless/server/turns.js';
 
 test('so many are under way at a time, the others in their order, whatever becomes of those before', async () => {
   const turns = new Turns(3);

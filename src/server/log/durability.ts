@@ -14,12 +14,13 @@ import type { Rings, RingsBuffers } from '../../ring/rings.js';
 import { type DataDirectory, openDataDirectory } from '../../storage/directory/data-directory.js';
 import type { LogBacking } from '../log-backing.js';
 import type { Questions } from '../messages.js';
-import { ReplayPool, type ReplayStats } from '../replay/replay-pool.js';
+import { ReplayPool } from '../replay/replay-pool.js';
 import { answerReplay, type ReplaySource } from '../replay/replay-question.js';
+import type { ReplayStats } from '../replay/shared-reads.js';
 import type { ClockOrigin } from '../steady-clock.js';
 import { LogThread } from './log-thread.js';
 
-const NO_REPLAY: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
+const NO_REPLAY: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0, depth: 0 };
 
 export interface DurabilityOptions {
   readonly config: Config;
@@ -108,7 +109,7 @@ export class Durability implements LogBacking {
     return {
       status: new LogStatus(this.status),
       diskFreeBytes: () => diskFreeBytes(this.#data.path),
-      replay: () => ({ ...(this.#pool?.stats ?? NO_REPLAY), depth: this.#pool?.depth ?? 0 }),
+      replay: () => this.#pool?.stats ?? NO_REPLAY,
     };
   }
 

@@ -1,6 +1,5 @@
 /**
- * Reads from the durable log, off the edges: a cold page or a checksum must not hold up live delivery. Identical reads
- * in flight are one, whichever edges ask; more than the queue takes wait their turn.
+ * Reads from the durable log, off the edges: a cold page or a checksum must not hold up live delivery.
  */
 
 import { once } from 'node:events';
@@ -9,15 +8,7 @@ import { InvariantError } from '../../assert.js';
 import type { StreamHandle } from '../../ring/rings.js';
 import type { LogRun } from '../../storage/event-log.js';
 import type { BrokenInvariant, ReplayTask } from './replay-worker.js';
-
-/** How the pool is doing, for metrics. */
-export interface ReplayStats {
-  reads: number;
-  /** Reads that were answered by one that was under way. */
-  shared: number;
-  bytes: number;
-  failed: number;
-}
+import { type ReplayStats, SharedReads } from './shared-reads.js';
 
 export interface ReplayPoolOptions {
   readonly directory: string;
@@ -33,14 +24,9 @@ export class ReplayPool {
    * have all reads wait for ever.
    */
   readonly failed: Promise<Error>;
-  readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
 
   readonly #pool: Piscina<ReplayTask, LogRun | BrokenInvariant | null>;
-  readonly #inFlight = new Map<string, Promise<LogRun | null>>();
-  readonly #queueMax: number;
-  /** Those who wait because the queue is full, first come first served. Bounded by the subscribers. */
-  readonly #waiting: (() => void)[] = [];
-
+  readonly #reads: SharedReads;
   #isClosing = false;
   #fail: (error: Error) => void = () => undefined;
 
@@ -49,7 +35,7 @@ export class ReplayPool {
     { threads, queueMax }: ReplayPoolOptions,
   ) {
     this.#pool = pool;
-    this.#queueMax = queueMax;
+    this.#reads = new SharedReads(queueMax);
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
       pool.on('error', resolve);
@@ -84,30 +70,12 @@ export class ReplayPool {
     return started;
   }
 
-  /** Reads in flight and waiting. */
-  get depth(): number {
-    return this.#inFlight.size + this.#waiting.length;
+  get stats(): ReplayStats {
+    return this.#reads.stats;
   }
 
-  async read(stream: StreamHandle, task: ReplayTask): Promise<LogRun | null> {
-    const key = `${stream.epoch}.${task.afterSeq}.${task.bytesMax}`;
-    for (let waited = false; ; waited = true) {
-      const underWay = this.#inFlight.get(key);
-      if (underWay !== undefined) {
-        // It takes no place in the queue after all.
-        if (waited) this.#waiting.shift()?.();
-        this.stats.shared++;
-        return underWay;
-      }
-      if (this.#inFlight.size < this.#queueMax) break;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    const reading = this.#read(task).finally(() => {
-      this.#inFlight.delete(key);
-      this.#waiting.shift()?.();
-    });
-    this.#inFlight.set(key, reading);
-    return reading;
+  read(stream: StreamHandle, task: ReplayTask): Promise<LogRun | null> {
+    return this.#reads.take(`${stream.epoch}.${task.afterSeq}.${task.bytesMax}`, () => this.#read(task));
   }
 
   async close(): Promise<void> {
@@ -116,19 +84,10 @@ export class ReplayPool {
   }
 
   async #read(task: ReplayTask): Promise<LogRun | null> {
-    this.stats.reads++;
-    try {
-      const run = await this.#pool.run(task);
-      if (run !== null && 'broken' in run) {
-        const error = new InvariantError(run.broken);
-        this.#fail(error);
-        throw error;
-      }
-      this.stats.bytes += run?.frames.length ?? 0;
-      return run;
-    } catch (error) {
-      this.stats.failed++;
-      throw error;
-    }
+    const run = await this.#pool.run(task);
+    if (run === null || !('broken' in run)) return run;
+    const error = new InvariantError(run.broken);
+    this.#fail(error);
+    throw error;
   }
 }

@@ -11,11 +11,11 @@ import type {
   StoredEntry,
   StoredSubscriber,
 } from '../../storage/replicated-log.js';
+import { Turns } from '../turns.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import { TOMBSTONE_MS } from './tombstones.js';
-import { Turns } from './turns.js';
 
 export interface LogSyncOptions {
   readonly log: ReplicatedLog;

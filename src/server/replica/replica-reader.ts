@@ -1,6 +1,5 @@
 /**
- * Reads runs of frames from a replicated log for readers who are below the ring. Identical reads that are under way are
- * one, whichever edges ask; more than a few wait for their turn.
+ * Reads runs of frames from a replicated log for readers who are below the ring.
  */
 
 import type { EventParts } from '../../core/event-parts.js';
@@ -10,7 +9,7 @@ import type { LogRun } from '../../storage/event-log.js';
 import { decodeParts } from '../../storage/jetstream/log-entry.js';
 import { joined } from '../../storage/lmdb/collect-run.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
-import type { ReplayStats } from '../replay/replay-pool.js';
+import { type ReplayStats, SharedReads } from '../replay/shared-reads.js';
 import { findEvent, hasEvent } from './entry-search.js';
 import type { ReplicaStream } from './replica-stream.js';
 
@@ -32,55 +31,32 @@ const ENTRIES_MAX = 64;
 const PLACES_MAX = 10_000;
 
 export class ReplicaReader {
-  readonly stats: ReplayStats = { reads: 0, shared: 0, bytes: 0, failed: 0 };
   readonly #options: ReplicaReaderOptions;
-  readonly #underWay = new Map<string, Promise<LogRun | null>>();
-  readonly #waiting: (() => void)[] = [];
+  readonly #reads: SharedReads;
   /** Where an event is to be looked for, by its id; those that were used last come last. */
   readonly #places = new Map<string, Place>();
 
   constructor(options: ReplicaReaderOptions) {
     this.#options = options;
+    this.#reads = new SharedReads(options.readsMax);
   }
 
-  get depth(): number {
-    return this.#underWay.size + this.#waiting.length;
+  get stats(): ReplayStats {
+    return this.#reads.stats;
   }
 
   /**
    * The frames after a seq, at most `bytesMax` but at least one. Null: the event after it cannot be read any more.
    * @throws {LogError} @throws {LogCorruption}
    */
-  async read(stream: ReplicaStream, afterSeq: number, bytesMax: number): Promise<LogRun | null> {
+  read(stream: ReplicaStream, afterSeq: number, bytesMax: number): Promise<LogRun | null> {
     const key = `${stream.epoch}.${afterSeq}.${bytesMax}`;
-    for (;;) {
-      const underWay = this.#underWay.get(key);
-      if (underWay !== undefined) {
-        this.stats.shared++;
-        return underWay;
-      }
-      if (this.#underWay.size < this.#options.readsMax) break;
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    const reading = this.#read(stream, afterSeq + 1, bytesMax).finally(() => {
-      this.#underWay.delete(key);
-      for (const wake of this.#waiting.splice(0)) wake();
-    });
-    this.#underWay.set(key, reading);
-    return reading;
+    return this.#reads.take(key, () => this.#read(stream, afterSeq + 1, bytesMax));
   }
 
   async #read(stream: ReplicaStream, seq: number, bytesMax: number): Promise<LogRun | null> {
-    this.stats.reads++;
-    try {
-      const entries = await this.#collect(stream, seq, bytesMax);
-      const run = entries === null ? null : toRun(stream.epoch, seq, entries, bytesMax);
-      this.stats.bytes += run?.frames.length ?? 0;
-      return run;
-    } catch (error) {
-      this.stats.failed++;
-      throw error;
-    }
+    const entries = await this.#collect(stream, seq, bytesMax);
+    return entries === null ? null : toRun(stream.epoch, seq, entries, bytesMax);
   }
 
   /** The entries from that of `seq` on, of as many bytes as are wanted. */

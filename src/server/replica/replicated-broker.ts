@@ -177,7 +177,7 @@ export class ReplicatedBroker implements LogBacking {
     return {
       status: new LogStatus(this.status),
       diskFreeBytes: null,
-      replay: () => ({ ...this.#reader.stats, depth: this.#reader.depth }),
+      replay: () => this.#reader.stats,
     };
   }
 
