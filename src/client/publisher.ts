@@ -166,16 +166,7 @@ export class Publisher {
     if (this.#failure !== null) return reject(this.#failure);
     const fate = { isUnknown: false };
     try {
-      const bytes = body.encode();
-      let published: Published;
-      try {
-        published = await this.#publishNext(bytes, fate);
-      } catch (error) {
-        if (fate.isUnknown || !(await this.#isForgotten(error))) throw error;
-        this.#producerId = randomId();
-        this.#seq = 0;
-        published = await this.#publishNext(bytes, fate);
-      }
+      const published = await this.#publishKnown(body.encode(), fate);
       this.#seq++;
       this.#epoch = published.epoch;
       resolve(published);
@@ -185,6 +176,18 @@ export class Publisher {
       if (fate.isUnknown) this.#failure = lostTrack(error);
       reject(error);
     }
+  }
+
+  /** Publishes as the next of this producer; where the server has forgotten the producer, as the first of a new one. */
+  async #publishKnown(body: Uint8Array<ArrayBuffer>, fate: Fate): Promise<Published> {
+    try {
+      return await this.#publishNext(body, fate);
+    } catch (error) {
+      if (fate.isUnknown || !(await this.#isForgotten(error))) throw error;
+    }
+    this.#producerId = randomId();
+    this.#seq = 0;
+    return this.#publishNext(body, fate);
   }
 
   #publishNext(body: Uint8Array<ArrayBuffer>, fate: Fate): Promise<Published> {
