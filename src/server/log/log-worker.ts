@@ -13,11 +13,11 @@ import { Wakes } from '../../ring/wake-queue.js';
 import { LogError, type LoggedStream } from '../../storage/event-log.js';
 import { openLmdbLog } from '../../storage/lmdb/open-lmdb-log.js';
 import { UnsyncedMark } from '../../storage/lmdb/unsynced-mark.js';
-import { renewStreams } from '../renew-streams.js';
 import { SteadyClock } from '../steady-clock.js';
 import { CommitLoop } from './commit-loop.js';
 import { LogDuty } from './log-duty.js';
 import type { LogCommand, LogMessage, LogSetup } from './log-messages.js';
+import { renewStreams } from './renew-streams.js';
 
 const RETENTION_MS = 1000;
 

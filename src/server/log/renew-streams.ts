@@ -3,8 +3,8 @@
  * before are refused as `epoch_changed`, which is true, and no id is given to a second event (I3).
  */
 
-import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
-import type { EventLog, LoggedStream } from '../storage/event-log.js';
+import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
+import type { EventLog, LoggedStream } from '../../storage/event-log.js';
 
 /** @returns the streams as they are now, all of it on the disk. */
 export async function renewStreams(
