@@ -1,7 +1,7 @@
 import { DURABLE_SMALL_RING } from '../brokers.js';
-import { holdLoad, LoadError, numberOf } from '../load-client.js';
-import { liveDelivery, liveSample, measureLive } from './live.js';
-import { newStreamName, type Scenario, serverOptions } from './scenario.js';
+import { LoadError, numberOf } from '../load-client.js';
+import { liveDelivery, liveSample, measureLiveBeside } from './live.js';
+import { newStreamName, type Scenario } from './scenario.js';
 
 const PREPARED_BATCH = 500;
 
@@ -19,20 +19,17 @@ export const liveInStorm: Scenario = {
   target: { kind: 'atMost', times: 2, of: liveQuiet },
   async measure(bench) {
     const { surgeSubscribers, surgeEvents } = bench.settings;
-    const broker = await bench.brokers.shared(DURABLE_SMALL_RING);
     const stream = newStreamName();
-    const surge = await holdLoad('surge', {
-      ...serverOptions(bench, broker),
+    const { live, beside: storm } = await measureLiveBeside(bench, DURABLE_SMALL_RING, 'surge', {
       stream,
       subscribers: surgeSubscribers,
       events: surgeEvents,
       batch: PREPARED_BATCH,
     });
-    const live = await measureLive(bench, DURABLE_SMALL_RING);
-    const storm = await surge.release();
-    if (storm === null || numberOf(storm, 'deliveries') === 0) {
+    if (numberOf(storm, 'deliveries') === 0) {
       throw new LoadError('the storm delivered nothing while the others were measured');
     }
+    const broker = await bench.brokers.shared(DURABLE_SMALL_RING);
     await broker.deleteStream(stream);
     return liveSample({
       ...live,

@@ -1,7 +1,7 @@
 import { WITH_TOKENS } from '../brokers.js';
-import { holdLoad, LoadError, numberOf } from '../load-client.js';
-import { liveDelivery, liveSample, measureLive } from './live.js';
-import { newStreamName, type Scenario, serverOptions } from './scenario.js';
+import { numberOf } from '../load-client.js';
+import { liveDelivery, liveSample, measureLiveBeside } from './live.js';
+import { newStreamName, type Scenario } from './scenario.js';
 
 /** Those who send forged tokens, each one at a time. */
 const FORGERS = 32;
@@ -20,23 +20,18 @@ export const liveUnderAttack: Scenario = {
   target: { kind: 'atMost', times: 3, of: liveWithTokens },
   async measure(bench) {
     const { halfOpenRequests, attackRate } = bench.settings;
-    const broker = await bench.brokers.shared(WITH_TOKENS);
-    const attack = await holdLoad('attack', {
-      ...serverOptions(bench, broker),
+    const { live, beside: attack } = await measureLiveBeside(bench, WITH_TOKENS, 'attack', {
       stream: newStreamName(),
       subscribers: halfOpenRequests,
       publishers: FORGERS,
       rate: attackRate,
     });
-    const live = await measureLive(bench, WITH_TOKENS);
-    const report = await attack.release();
-    if (report === null) throw new LoadError('the attack ended without a report');
-    const seconds = numberOf(report, 'seconds');
+    const seconds = numberOf(attack, 'seconds');
     return liveSample({
       ...live,
-      attackHalfOpen: numberOf(report, 'halfOpen'),
-      attackConnectsPerSecond: numberOf(report, 'connects') / seconds,
-      attackRefusedTokensPerSecond: numberOf(report, 'refusedTokens') / seconds,
+      attackHalfOpen: numberOf(attack, 'halfOpen'),
+      attackConnectsPerSecond: numberOf(attack, 'connects') / seconds,
+      attackRefusedTokensPerSecond: numberOf(attack, 'refusedTokens') / seconds,
     });
   },
 };
