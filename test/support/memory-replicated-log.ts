@@ -35,6 +35,14 @@ export class SharedMedium {
   /** Appends that are late, and after how many others each goes in. */
   readonly #late: { othersLeft: number; readonly put: () => void }[] = [];
 
+  /** It is deleted, and another one made in its place, which has nothing. */
+  replace(): void {
+    this.identity = 'second';
+    this.entries = [];
+    this.subscribers = [];
+    this.lastAt = 0;
+  }
+
   newest(stream: string): StoredEntry | null {
     return this.entries.findLast((stored) => stored.stream === stream) ?? null;
   }

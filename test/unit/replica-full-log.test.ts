@@ -4,7 +4,7 @@ import { RequestError } from '#gapless/errors.js';
 import { LOG_FULL, LOG_HEALTHY, LogCounter } from '#gapless/ring/log-status.js';
 import { eventually } from '../support/deadline.js';
 import { ENTRY_BYTES, SharedMedium } from '../support/memory-replicated-log.js';
-import { DEFAULTS, ReplicaStage } from './replica-stage.js';
+import { DEFAULTS, ReplicaStage, settle } from './replica-stage.js';
 
 const EVENT = 'x'.repeat(1000);
 
@@ -96,7 +96,7 @@ test('2.1 what cannot be written of a stream in a full log is tried again, and n
       broker.nowMs += 4_000;
       broker.retention.sweep();
     }
-    for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+    await settle();
     for (const broker of [other, writer]) await broker.room.look();
   };
   for (let sweeps = 0; sweeps < 12; sweeps++) await later();

@@ -18,7 +18,7 @@ import type { ReplicaRetention } from '#gapless/server/replica/replica-retention
 import type { ReplicaSubscribers } from '#gapless/server/replica/replica-subscribers.js';
 import type { Replication } from '#gapless/server/replica/replication.js';
 import type { SubscriberWriter } from '#gapless/server/replica/subscriber-writer.js';
-import { MemoryReplicatedLog, type SharedMedium } from '../support/memory-replicated-log.js';
+import { MemoryReplicatedLog, SharedMedium } from '../support/memory-replicated-log.js';
 
 const SLOTS = 8;
 export const DEFAULTS = {
@@ -147,4 +147,21 @@ export class ReplicaStage {
     }
     return data;
   }
+}
+
+/** A log, and one broker on it. */
+export async function oneBroker(): Promise<{ medium: SharedMedium; broker: ReplicaStage }> {
+  const medium = new SharedMedium();
+  return { medium, broker: await ReplicaStage.start({ medium }) };
+}
+
+/** A log, and two brokers that share it. */
+export async function twoBrokers(): Promise<{ medium: SharedMedium; a: ReplicaStage; b: ReplicaStage }> {
+  const medium = new SharedMedium();
+  return { medium, a: await ReplicaStage.start({ medium }), b: await ReplicaStage.start({ medium }) };
+}
+
+/** Waits for what goes on behind an answer. */
+export async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
 }

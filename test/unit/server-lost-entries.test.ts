@@ -3,8 +3,8 @@ import { beforeEach, describe, test } from 'node:test';
 import { PRODUCER } from '#gapless/core/producer-record.js';
 import { LogCounter } from '#gapless/ring/log-status.js';
 import { eventually } from '../support/deadline.js';
-import { SharedMedium } from '../support/memory-replicated-log.js';
-import { ReplicaStage } from './replica-stage.js';
+import type { SharedMedium } from '../support/memory-replicated-log.js';
+import { ReplicaStage, settle, twoBrokers } from './replica-stage.js';
 
 describe('events that a shared log has lost', () => {
   let medium: SharedMedium;
@@ -12,9 +12,7 @@ describe('events that a shared log has lost', () => {
   let b: ReplicaStage;
 
   beforeEach(async () => {
-    medium = new SharedMedium();
-    a = await ReplicaStage.start({ medium });
-    b = await ReplicaStage.start({ medium });
+    ({ medium, a, b } = await twoBrokers());
     for (let seq = 1; seq <= 20; seq++) {
       await a.publish('s', [`event ${seq}`], { claim: claim(seq - 1) });
     }
@@ -46,7 +44,7 @@ describe('events that a shared log has lost', () => {
       const seq = Math.max(1, first);
       miss(b, seq);
       sweepLater(b, 29_000);
-      await settled();
+      await settle();
       assert.equal(b.positions('s')?.logFloor, 1);
       sweepLater(b, 2_000);
       await eventually('the floor to move', () => a.positions('s')?.logFloor === last + 1);
@@ -66,7 +64,7 @@ describe('events that a shared log has lost', () => {
     sweepLater(b, 20_000);
     medium.entries = entries;
     sweepLater(b, 20_000);
-    await settled();
+    await settle();
     assert.equal(b.positions('s')?.logFloor, 1);
     assert.deepEqual(await b.data('s'), dataOf(1, 20));
   });
@@ -96,7 +94,3 @@ describe('events that a shared log has lost', () => {
     assert.deepEqual([next.first, next.isDuplicate], [21, false]);
   });
 });
-
-async function settled(): Promise<void> {
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
-}

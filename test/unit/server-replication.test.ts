@@ -5,14 +5,13 @@ import { RequestError } from '#gapless/errors.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { seededPrng } from '../support/prng.js';
-import { ReplicaStage } from './replica-stage.js';
+import { oneBroker, ReplicaStage, settle, twoBrokers } from './replica-stage.js';
 
 const claim = (seq: number, epoch = 0) => ({ kind: PRODUCER, digest: 'd'.repeat(32), epoch, seq }) as const;
 
 describe('an append of which nobody knows whether it went in', () => {
   test('is not made a second time where it did', async () => {
-    const medium = new SharedMedium();
-    const broker = await ReplicaStage.start({ medium });
+    const { medium, broker } = await oneBroker();
     await broker.publish('s', ['first']);
     broker.log.isDeaf = true;
     const fates = ['unanswered'] as const;
@@ -25,8 +24,7 @@ describe('an append of which nobody knows whether it went in', () => {
   });
 
   test('is made again where it did not', async () => {
-    const medium = new SharedMedium();
-    const broker = await ReplicaStage.start({ medium });
+    const { broker } = await oneBroker();
     await broker.publish('s', ['first']);
     const left = ['lost', 'lost'] as ('lost' | 'answered')[];
     broker.log.fate = () => left.shift() ?? 'answered';
@@ -35,8 +33,7 @@ describe('an append of which nobody knows whether it went in', () => {
   });
 
   test('is judged again where another broker was first, and a retry of its producer is still one publish', async () => {
-    const medium = new SharedMedium();
-    const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+    const { a, b } = await twoBrokers();
     await a.publish('s', ['first']);
     b.log.isDeaf = true;
     const other = await a.publish('s', ['of a'], { claim: claim(0) });
@@ -57,9 +54,7 @@ test('4.4 a log that was replaced has every stream begin anew, once, although se
   const [a, b, c] = brokers as [ReplicaStage, ReplicaStage, ReplicaStage];
   const before = await a.publish('s', ['seen']);
   assert.equal(b.positions('s')?.head, 1);
-  medium.identity = 'second';
-  medium.entries = [];
-  medium.lastAt = 0;
+  medium.replace();
   await Promise.all(brokers.map(({ replication }) => replication.start()));
   const epochs = new Set(brokers.map((broker) => broker.directory.find('s')?.epoch));
   assert.equal(epochs.size, 1);
@@ -70,8 +65,7 @@ test('4.4 a log that was replaced has every stream begin anew, once, although se
 });
 
 test('4.4 a log that lost its newest entries has those streams begin anew, and no others (I3)', async () => {
-  const medium = new SharedMedium();
-  const broker = await ReplicaStage.start({ medium });
+  const { medium, broker } = await oneBroker();
   const kept = await broker.publish('kept', ['1']);
   const lost = await broker.publish('lost', ['1']);
   await broker.publish('lost', ['2']);
@@ -84,8 +78,7 @@ test('4.4 a log that lost its newest entries has those streams begin anew, and n
 });
 
 test('4.4 a log that lost its newest entries, and has others in their place by now, is noticed all the same (I3)', async () => {
-  const medium = new SharedMedium();
-  const broker = await ReplicaStage.start({ medium });
+  const { medium, broker } = await oneBroker();
   const kept = await broker.publish('kept', ['1']);
   const goneOn = await broker.publish('gone on', ['1']);
   const lost = await broker.publish('lost', ['1']);
@@ -105,8 +98,7 @@ test('4.4 a log that lost its newest entries, and has others in their place by n
 });
 
 test('4.4 what is not where it was because it was let go is not lost', async () => {
-  const medium = new SharedMedium();
-  const broker = await ReplicaStage.start({ medium });
+  const { medium, broker } = await oneBroker();
   const { epoch } = await broker.publish('s', ['1']);
   const other = await ReplicaStage.start({ medium });
   broker.log.isDeaf = true;
@@ -118,8 +110,7 @@ test('4.4 what is not where it was because it was let go is not lost', async () 
 });
 
 test('4.4 an entry that comes in the place of another one shows that the log has lost some (I3)', async () => {
-  const medium = new SharedMedium();
-  const broker = await ReplicaStage.start({ medium });
+  const { medium, broker } = await oneBroker();
   const lost = await broker.publish('s', ['1']);
   medium.entries.pop();
   medium.lastAt--;
@@ -129,8 +120,7 @@ test('4.4 an entry that comes in the place of another one shows that the log has
 });
 
 test('2.1 two brokers that make one stream at a time make one, and are told which configuration it has', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { a, b } = await twoBrokers();
   const made = await Promise.allSettled([
     a.replication.put('s', { retention: { events: 1 } }),
     b.replication.put('s', { retention: { events: 2 } }),
@@ -140,8 +130,7 @@ test('2.1 two brokers that make one stream at a time make one, and are told whic
 });
 
 test('2.3 a publish that a deletion overtakes goes into the stream that is made anew', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { a, b } = await twoBrokers();
   const { epoch } = await a.publish('s', ['1']);
   b.log.isDeaf = true;
   assert.equal(await a.replication.remove('s'), true);
@@ -152,12 +141,11 @@ test('2.3 a publish that a deletion overtakes goes into the stream that is made 
 });
 
 test('2.3 of a removed stream nothing is left after a while, and who begins it anew is heard by all', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { medium, a, b } = await twoBrokers();
   await a.publish('s', ['1']);
   await a.publish('s', ['2']);
   await b.replication.remove('s');
-  await settled();
+  await settle();
   assert.deepEqual(
     medium.entries.map(({ entry }) => entry.state),
     ['removed'],
@@ -166,20 +154,15 @@ test('2.3 of a removed stream nothing is left after a while, and who begins it a
     broker.nowMs += 90_000;
     broker.retention.sweep();
   }
-  await settled();
+  await settle();
   assert.deepEqual(medium.entries, []);
   const { ref } = await b.replication.put('s', {});
-  await settled();
+  await settle();
   assert.equal(a.directory.find('s')?.epoch, ref.epoch);
 });
 
-async function settled(): Promise<void> {
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
-}
-
 test('3.4 who comes to a broker that has passed over many entries is known there too', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { a, b } = await twoBrokers();
   await a.publish('s', ['first'], { claim: claim(0) });
   b.log.isDeaf = true;
   for (let i = 0; i < 200; i++)
@@ -191,8 +174,7 @@ test('3.4 who comes to a broker that has passed over many entries is known there
 });
 
 test('2.1 retention moves one floor for all, and keeps the entries that tell of producers', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { medium, a, b } = await twoBrokers();
   await a.replication.put('s', { retention: { events: 10 } });
   const publishUpTo = async (last: number): Promise<void> => {
     for (let i = (a.positions('s')?.head ?? 0) + 1; i <= last; i++) {
@@ -288,7 +270,7 @@ for (const isExact of [true, false]) {
       await eventually('the broker to have caught up', caughtUp);
     }
     // What lets go of events has come to its end.
-    await settled();
+    await settle();
     for (const broker of brokers) {
       const floor = broker.positions('s')?.logFloor as number;
       assert.ok(keeps === 0 ? floor === 1 : floor > 1 && floor <= placed.size - keeps + 1, `${floor}`);

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SharedMedium } from '../support/memory-replicated-log.js';
-import { DEFAULTS, ReplicaStage } from './replica-stage.js';
-
-async function settled(): Promise<void> {
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
-}
+import { DEFAULTS, ReplicaStage, settle, twoBrokers } from './replica-stage.js';
 
 test('2.1 a stream that nobody uses for its time to live goes, unless somebody reads it at any broker', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { a, b } = await twoBrokers();
   await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
   await a.publish('s', ['1']);
   const later = async (ms: number): Promise<void> => {
@@ -17,7 +12,7 @@ test('2.1 a stream that nobody uses for its time to live goes, unless somebody r
     b.nowMs += ms;
     a.retention.sweep();
     b.retention.sweep();
-    await settled();
+    await settle();
   };
   b.hasReaders('s', true);
   for (let i = 0; i < 5; i++) await later(6_000);
@@ -33,13 +28,13 @@ test('2.1 that a stream is read is written once, however many brokers have reade
   const brokers = await Promise.all([1, 2, 3].map(() => ReplicaStage.start({ medium })));
   const [a] = brokers as [ReplicaStage];
   await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
-  await settled();
+  await settle();
   for (const broker of brokers) {
     broker.hasReaders('s', true);
     broker.nowMs += 6_000;
   }
   for (const { retention } of brokers) retention.sweep();
-  await settled();
+  await settle();
   assert.equal(medium.subscribers.length, 1);
   assert.equal(medium.entries.length, 1);
 });
@@ -57,7 +52,7 @@ test('2.1 what a stream that is read takes in the log does not grow with the tim
       broker.nowMs += 6_000;
       broker.retention.sweep();
     }
-    await settled();
+    await settle();
     most = Math.max(most, medium.entries.length + medium.subscribers.length);
   }
   assert.ok(most < 50, `${most} entries`);
@@ -65,15 +60,14 @@ test('2.1 what a stream that is read takes in the log does not grow with the tim
 });
 
 test('2.1 a broker that has not heard that a stream is read asks the log before it removes it', async () => {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { a, b } = await twoBrokers();
   await a.replication.put('s', { ...DEFAULTS, ttlMs: 10_000 });
   b.hasReaders('s', true);
   a.log.isDeaf = true;
   const later = async (ms: number, ...brokers: ReplicaStage[]): Promise<void> => {
     for (const broker of [a, b]) broker.nowMs += ms;
     for (const broker of brokers) broker.retention.sweep();
-    await settled();
+    await settle();
   };
   await later(6_000, b);
   b.hasReaders('s', false);

@@ -4,14 +4,13 @@ import { formatCursor, parseCursor } from '#gapless/core/cursor.js';
 import { RequestError } from '#gapless/errors.js';
 import { type AppendFate, SharedMedium } from '../support/memory-replicated-log.js';
 import { type Prng, seededPrng } from '../support/prng.js';
-import { DEFAULTS, ReplicaStage } from './replica-stage.js';
+import { DEFAULTS, ReplicaStage, settle, twoBrokers } from './replica-stage.js';
 
 const isRefusal = (code: string) => (error: unknown) => error instanceof RequestError && error.code === code;
 
 /** Two brokers on one log, and a stream of nine events. */
 async function stage(): Promise<{ medium: SharedMedium; a: ReplicaStage; b: ReplicaStage; epoch: string }> {
-  const medium = new SharedMedium();
-  const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { medium, a, b } = await twoBrokers();
   const { epoch } = await a.publish('s', ['1', '2', '3', '4', '5', '6', '7', '8', '9']);
   return { medium, a, b, epoch };
 }
@@ -20,11 +19,6 @@ function ackedAt(broker: ReplicaStage, stream = 's'): Record<string, string> {
   const state = broker.directory.state(stream);
   const named = state === null ? [] : broker.named.list(state);
   return Object.fromEntries(named.map(({ name, acked }) => [name, acked]));
-}
-
-/** What goes on behind an answer. */
-async function settle(): Promise<void> {
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 describe('named subscribers of brokers that share a log', () => {
@@ -139,10 +133,7 @@ describe('named subscribers of brokers that share a log', () => {
   test('1, 4.8 where the log lost all, they are told that the epoch has changed, and do not come as if they were new (I3)', async () => {
     const { medium, a, b, epoch } = await stage();
     await a.subscribers.join('s', 'ada', { epoch, seq: 5 });
-    medium.identity = 'second';
-    medium.entries = [];
-    medium.subscribers = [];
-    medium.lastAt = 0;
+    medium.replace();
     await Promise.all([a, b].map(({ replication }) => replication.start()));
     for (const broker of [a, b]) {
       assert.notEqual(broker.directory.find('s')?.epoch, epoch);
@@ -165,8 +156,7 @@ describe('named subscribers of brokers that share a log', () => {
   });
 
   test('3.6 what one holds at one broker, publishers at another wait for, and nobody lets go', async () => {
-    const medium = new SharedMedium();
-    const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+    const { a, b } = await twoBrokers();
     for (const [stream, retention] of [
       ['by-events', { events: 10, bytes: 0, ageMs: 0 }],
       ['by-bytes', { events: 0, bytes: 160, ageMs: 0 }],
@@ -205,8 +195,7 @@ describe('named subscribers of brokers that share a log', () => {
   });
 
   test('3.6 a broker that has not heard of who joined lets nothing go that it holds', async () => {
-    const medium = new SharedMedium();
-    const [a, b] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+    const { a, b } = await twoBrokers();
     const retention = { events: 10, bytes: 0, ageMs: 0 };
     await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
     await b.publish('s', ['1']);
