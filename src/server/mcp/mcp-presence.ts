@@ -9,6 +9,7 @@ import { OWN_STREAMS_PREFIX } from '../../core/stream-name.js';
 import { RequestError } from '../../errors.js';
 import type { EdgeLink } from '../edge/edge-link.js';
 import { partsOf } from './frame-parts.js';
+import { KEEPS_NEWEST } from './record-streams.js';
 
 const BEAT_MS = 1000;
 /** One look is for all who ask within that time. */
@@ -17,7 +18,7 @@ const LOOK_MS = 400;
 const WRITTEN_MS = 3000;
 /** Time without a sign of a broker after which it is taken for gone. */
 const GONE_MS = 5000;
-const CONFIG = { retention: { events: 1, bytes: 0, ageMs: 0 }, overflow: 'evict', ttlMs: 60_000 };
+const CONFIG = { ...KEEPS_NEWEST, ttlMs: 60_000 };
 /** Brokers looked at; the one that was first asked for is forgotten first. */
 const SEEN_MAX = 1000;
 

@@ -3,24 +3,28 @@
  * in the log beside the streams of calls: one file, one commit, and one way to read after a start.
  */
 
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamRef } from '../../broker/edge-stream.js';
-import { OWN_STREAMS_PREFIX } from '../../core/stream-name.js';
 import { RequestError } from '../../errors.js';
+import { textOf } from '../../mcp/session/call-history.js';
 import type { SessionRecord, SessionRecords } from '../../mcp/session/session-record.js';
 import type { LeftStream } from '../../mcp/stream/mcp-streams.js';
 import type { EdgeLink } from '../edge/edge-link.js';
 import type { BrokerStreams } from './mcp-broker-streams.js';
+import {
+  COMMIT_MS_MAX,
+  KEEPS_NEWEST,
+  labelOfRecord,
+  newSecret,
+  readSecret,
+  recordStream,
+  SECRET_STREAM,
+} from './record-streams.js';
 
-const SECRET_NAME = `${OWN_STREAMS_PREFIX}secret`;
-const SECRET_BYTES = 32;
-const RECORD_NAME_PREFIX = `${OWN_STREAMS_PREFIX}session-`;
-/** The newest is all that is asked for; it stays for as long as its session does. */
-const CONFIG = { retention: { events: 1, bytes: 0, ageMs: 0 }, overflow: 'evict', ttlMs: 0 };
-/** How often it is looked whether a record is committed, and how long. */
+/** It stays for as long as its session does. */
+const CONFIG = { ...KEEPS_NEWEST, ttlMs: 0 };
+/** How often it is looked whether a record is committed. */
 const LOOK_MS = 1;
-const COMMIT_MS_MAX = 10_000;
 
 interface Kept {
   readonly ref: StreamRef;
@@ -45,30 +49,33 @@ export class BrokerRecords implements SessionRecords {
 
   /** What keys the MAC of ids, as long as the directory lives. @throws {RequestError} */
   async secret(left: readonly LeftStream[]): Promise<Uint8Array> {
-    const before = left.find(({ ref }) => ref.name === SECRET_NAME);
-    const events = before === undefined ? [] : await this.#streams.read(before.ref, 0);
-    const [written] = events;
-    if (written !== undefined) return Buffer.from(Buffer.from(written.data).toString(), 'base64url');
-    const secret = randomBytes(SECRET_BYTES);
-    const kept = await this.#create(SECRET_NAME);
-    this.#write(kept, secret.toString('base64url'));
+    const before = left.find(({ ref }) => ref.name === SECRET_STREAM);
+    const [written] = before === undefined ? [] : await this.#streams.read(before.ref, 0);
+    if (written !== undefined) return readSecret(textOf(written));
+    const secret = newSecret();
+    const kept = await this.#create(SECRET_STREAM);
+    this.#write(kept, secret);
     await this.#committed(kept);
-    return secret;
+    return readSecret(secret);
   }
 
   /** Takes those over that another process has left. @returns the streams with records, and those of sessions. */
   adopt(left: readonly LeftStream[]): { records: LeftStream[]; others: LeftStream[] } {
-    const isRecord = ({ ref }: LeftStream): boolean => ref.name.startsWith(RECORD_NAME_PREFIX);
-    const records = left.filter(isRecord);
-    for (const { ref, head } of records) {
-      this.#kept.set(ref.name.slice(RECORD_NAME_PREFIX.length), { ref, waiting: null, seq: head });
+    const records: LeftStream[] = [];
+    const others: LeftStream[] = [];
+    for (const stream of left) {
+      const { ref, head } = stream;
+      const label = labelOfRecord(ref.name);
+      if (label !== null) {
+        records.push(stream);
+        this.#kept.set(label, { ref, waiting: null, seq: head });
+      } else if (ref.name !== SECRET_STREAM) others.push(stream);
     }
-    const isOther = (stream: LeftStream): boolean => !isRecord(stream) && stream.ref.name !== SECRET_NAME;
-    return { records, others: left.filter(isOther) };
+    return { records, others };
   }
 
   async begin(label: string, record: SessionRecord): Promise<void> {
-    const kept = await this.#create(nameOf(label));
+    const kept = await this.#create(recordStream(label));
     this.#kept.set(label, kept);
     this.put(label, record);
     const isWritten = kept.waiting !== null || kept.seq > 0;
@@ -88,7 +95,7 @@ export class BrokerRecords implements SessionRecords {
 
   async remove(label: string): Promise<void> {
     if (!this.#kept.delete(label)) return;
-    await this.#link.ask('remove', { name: nameOf(label) });
+    await this.#link.ask('remove', { name: recordStream(label) });
   }
 
   /** Writes what there was no room for. Call it every few hundred milliseconds. */
@@ -116,8 +123,4 @@ export class BrokerRecords implements SessionRecords {
       await sleep(LOOK_MS);
     }
   }
-}
-
-function nameOf(label: string): string {
-  return RECORD_NAME_PREFIX + label;
 }

@@ -3,22 +3,24 @@
  * which record it has read, and where another one was first it puts what it has changed on top of that.
  */
 
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamRef } from '../../broker/edge-stream.js';
-import { OWN_STREAMS_PREFIX } from '../../core/stream-name.js';
 import { RequestError } from '../../errors.js';
+import { textOf } from '../../mcp/session/call-history.js';
 import { mergeRecords, type SessionRecord, type SharedRecords } from '../../mcp/session/session-record.js';
 import type { EdgeLink } from '../edge/edge-link.js';
 import { partsOf } from './frame-parts.js';
 import type { BrokerStreams } from './mcp-broker-streams.js';
+import {
+  COMMIT_MS_MAX,
+  KEEPS_NEWEST,
+  newSecret,
+  readSecret,
+  recordStream,
+  SECRET_STREAM,
+} from './record-streams.js';
 
-const SECRET_NAME = `${OWN_STREAMS_PREFIX}secret`;
-const SECRET_BYTES = 32;
-const RECORD_NAME_PREFIX = `${OWN_STREAMS_PREFIX}session-`;
-const NEWEST = { retention: { events: 1, bytes: 0, ageMs: 0 }, overflow: 'evict' };
 const AGAIN_MS = 100;
-const COMMIT_MS_MAX = 10_000;
 
 interface Kept {
   readonly ref: StreamRef;
@@ -50,16 +52,16 @@ export class ReplicatedRecords implements SharedRecords {
   async secret(): Promise<Uint8Array> {
     const { link, streams } = this.#options;
     for (;;) {
-      const { ref } = await link.ask('put', { name: SECRET_NAME, config: { ...NEWEST, ttlMs: 0 } });
+      const { ref } = await link.ask('put', { name: SECRET_STREAM, config: { ...KEEPS_NEWEST, ttlMs: 0 } });
       const [written] = (streams.positions(ref)?.head ?? 0) === 0 ? [] : await streams.read(ref, 0);
-      if (written !== undefined) return Buffer.from(Buffer.from(written.data).toString(), 'base64url');
-      await this.#append(ref, 0, randomBytes(SECRET_BYTES).toString('base64url')).catch(ignoreMismatch);
+      if (written !== undefined) return readSecret(textOf(written));
+      await this.#append(ref, 0, newSecret()).catch(ignoreMismatch);
     }
   }
 
   async begin(label: string, record: SessionRecord): Promise<void> {
     const { link, sessionTtlMs: ttlMs } = this.#options;
-    const { ref } = await link.ask('put', { name: nameOf(label), config: { ...NEWEST, ttlMs } });
+    const { ref } = await link.ask('put', { name: recordStream(label), config: { ...KEEPS_NEWEST, ttlMs } });
     await this.#append(ref, 0, JSON.stringify(record));
     this.#kept.set(label, { ref, record, seq: 1, wanted: null, writing: null });
   }
@@ -83,7 +85,7 @@ export class ReplicatedRecords implements SharedRecords {
 
   async remove(label: string): Promise<void> {
     this.#kept.delete(label);
-    await this.#options.link.ask('remove', { name: nameOf(label) });
+    await this.#options.link.ask('remove', { name: recordStream(label) });
   }
 
   async look(label: string): Promise<SessionRecord | null> {
@@ -91,7 +93,7 @@ export class ReplicatedRecords implements SharedRecords {
     const known = this.#kept.get(label);
     const head = known === undefined ? null : (streams.positions(known.ref)?.head ?? null);
     if (known !== undefined && known.seq === head) return known.record;
-    const ref = await streams.find(nameOf(label));
+    const ref = await streams.find(recordStream(label));
     if (ref === null) {
       this.#kept.delete(label);
       return null;
@@ -122,7 +124,7 @@ export class ReplicatedRecords implements SharedRecords {
     const head = streams.positions(kept.ref)?.head ?? 0;
     const [newest] = head <= kept.seq ? [] : await streams.read(kept.ref, head - 1);
     if (newest === undefined || newest.seq <= kept.seq) return;
-    kept.record = JSON.parse(Buffer.from(newest.data).toString()) as SessionRecord;
+    kept.record = JSON.parse(textOf(newest)) as SessionRecord;
     kept.seq = newest.seq;
   }
 
@@ -157,10 +159,6 @@ export class ReplicatedRecords implements SharedRecords {
     const publish = { parts: partsOf(text, null), claim: null, creates: false, ifHead: { epoch, seq: head } };
     await this.#options.link.ask('publish', { name, publish });
   }
-}
-
-function nameOf(label: string): string {
-  return RECORD_NAME_PREFIX + label;
 }
 
 function ignoreMismatch(error: unknown): void {
