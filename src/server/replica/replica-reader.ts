@@ -2,12 +2,12 @@
  * Reads runs of frames from a replicated log for readers who are below the ring.
  */
 
+import { concatBytes } from '../../core/concat-bytes.js';
 import type { EventParts } from '../../core/event-parts.js';
 import { IdLine } from '../../core/sse-frame.js';
 import { idLinesBytes } from '../../ring/append.js';
 import type { LogRun } from '../../storage/event-log.js';
 import { decodeParts } from '../../storage/jetstream/log-entry.js';
-import { joined } from '../../storage/lmdb/collect-run.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import { type ReplayStats, SharedReads } from '../replay/shared-reads.js';
 import { findEvent, hasEvent } from './entry-search.js';
@@ -124,7 +124,7 @@ function toRun(epoch: string, seq: number, entries: readonly StoredEntry[], byte
   return {
     firstSeq: seq,
     lastSeq,
-    frames: frames.length === 1 ? (frames[0] as Uint8Array) : joined(frames, size),
+    frames: frames.length === 1 ? (frames[0] as Uint8Array) : concatBytes(frames),
   };
 }
 

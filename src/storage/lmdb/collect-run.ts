@@ -1,3 +1,4 @@
+import { concatBytes } from '../../core/concat-bytes.js';
 import { framesWithin, skipFrames } from '../../core/frame-scan.js';
 import type { LogRun, ReadRange } from '../event-log.js';
 
@@ -35,22 +36,11 @@ export function collectRun(
     break;
   }
   if (bytes === 0) return null;
-  return { firstSeq: afterSeq + 1, lastSeq, frames: joined(parts, bytes) };
+  return { firstSeq: afterSeq + 1, lastSeq, frames: concatBytes(parts) };
 }
 
 function cutAfter(run: LogRun, lastSeq: number): LogRun {
   if (run.lastSeq <= lastSeq) return run;
   const end = skipFrames(run.frames, lastSeq - run.firstSeq + 1);
   return { firstSeq: run.firstSeq, lastSeq, frames: run.frames.subarray(0, end) };
-}
-
-/** Never a view on something larger, such as a pool, so that its buffer can be handed to another thread. */
-export function joined(parts: readonly Uint8Array[], bytes: number): Uint8Array {
-  const frames = new Uint8Array(bytes);
-  let at = 0;
-  for (const part of parts) {
-    frames.set(part, at);
-    at += part.length;
-  }
-  return frames;
 }

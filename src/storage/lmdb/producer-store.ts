@@ -12,6 +12,7 @@
 
 import { crc32 } from 'node:zlib';
 import { assert } from '../../assert.js';
+import { concatBytes } from '../../core/concat-bytes.js';
 import {
   DIGEST_BYTES,
   eachRecord,
@@ -100,7 +101,7 @@ export class ProducerStore implements ProducerLog {
     return new Map(
       [...found].map(([id, records]) => [
         id,
-        { producers: joined(records[PRODUCER]), keys: joined(records[KEY]) },
+        { producers: concatBytes(records[PRODUCER]), keys: concatBytes(records[KEY]) },
       ]),
     );
   }
@@ -144,15 +145,4 @@ function checksum(key: Buffer, record: Uint8Array): number {
 
 function keyFrom(text: string): Buffer {
   return Buffer.from(text, 'latin1');
-}
-
-/** In memory of its own, for it is sent to another thread. */
-function joined(records: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(records.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const record of records) {
-    all.set(record, at);
-    at += record.length;
-  }
-  return all;
 }
