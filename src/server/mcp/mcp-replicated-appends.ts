@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { Placed, Publish } from '../../broker/replicated-publish.js';
-import type { EventParts } from '../../core/event-parts.js';
+import { type EventParts, storedBytes } from '../../core/event-parts.js';
 import { DIGEST_BYTES, PRODUCER } from '../../core/producer-record.js';
 import { type ErrorCode, RequestError } from '../../errors.js';
 import type { Appended } from '../../mcp/stream/mcp-streams.js';
@@ -82,7 +82,7 @@ export class ReplicatedAppends {
   /** @param gaveUp called when this, or what was taken before it, waits too long, or cannot be placed at all. */
   append(stream: StreamRef, parts: EventParts, gaveUp: () => void): Appended {
     const line = this.#lineOf(stream);
-    const size = sizeOf(parts);
+    const size = storedBytes(parts);
     if (size > this.#options.eventBytesMax) return 'too_large';
     if (line.isLost || line.isClosing) return 'gone';
     const isFull =
@@ -186,10 +186,10 @@ export class ReplicatedAppends {
   #take(line: Line): EventParts {
     const first = line.waiting.shift() as EventParts;
     const taken = [first];
-    let bytes = sizeOf(first);
+    let bytes = storedBytes(first);
     for (let next = line.waiting[0]; next !== undefined; next = line.waiting[0]) {
-      if (bytes + sizeOf(next) > Math.min(PUBLISH_BYTES_MAX, this.#options.eventBytesMax)) break;
-      bytes += sizeOf(next);
+      if (bytes + storedBytes(next) > Math.min(PUBLISH_BYTES_MAX, this.#options.eventBytesMax)) break;
+      bytes += storedBytes(next);
       taken.push(next);
       line.waiting.shift();
     }
@@ -214,11 +214,6 @@ export class ReplicatedAppends {
     line.waitingBytes += bytes;
     this.#waitingBytes += bytes;
   }
-}
-
-/** As the log counts it. */
-function sizeOf({ bytes, ends }: EventParts): number {
-  return bytes.length + 4 * ends.length;
 }
 
 function joined(parts: readonly EventParts[]): EventParts {

@@ -7,6 +7,7 @@
 import { assert } from '../../assert.js';
 import type { Placed } from '../../broker/replicated-publish.js';
 import { formatCursor } from '../../core/cursor.js';
+import { storedBytes } from '../../core/event-parts.js';
 import {
   expectedSeq,
   PUBLISH_DUPLICATE,
@@ -57,7 +58,7 @@ export function judgeGroup(
   const groupBytesMax = Math.min(GROUP_BYTES_MAX, bytesMax);
   for (const publish of publishes) {
     const { parts, claim } = publish;
-    const size = parts.bytes.length + 4 * parts.ends.length;
+    const size = storedBytes(parts);
     if (accepted.length === PUBLISHES_MAX || list.length === CLAIMS_MAX) break;
     if (bytes > 0 && bytes + size > groupBytesMax) break;
     const verdict =
@@ -84,14 +85,14 @@ export function judgeGroup(
 function judge(
   publish: Waiting,
   stream: ReplicaStream,
-  so: { readonly head: number; readonly claimed: ReadonlySet<string>; readonly isHeld: boolean },
+  group: { readonly head: number; readonly claimed: ReadonlySet<string>; readonly isHeld: boolean },
 ): Verdict {
   // Its timer has answered it.
   if (publish.isSettled) return 'answered';
   const { claim, ifHead } = publish;
   if (claim !== null) {
     // It was not read for those behind the first; and two of one producer are judged one after the other.
-    if (stream.book === null || so.claimed.has(claim.digest)) return 'later';
+    if (stream.book === null || group.claimed.has(claim.digest)) return 'later';
     const verdict = judgeClaim(publish, claim, stream);
     if (verdict !== 'accept') return verdict;
   }
@@ -99,17 +100,17 @@ function judge(
     const cursor = formatCursor(stream.epoch, stream.entry.head);
     return refuse(publish, new RequestError('stream_closed', undefined, { cursor }));
   }
-  if (ifHead !== null && (ifHead.epoch !== stream.epoch || ifHead.seq !== so.head)) {
-    if (so.head !== stream.entry.head) return 'later';
+  if (ifHead !== null && (ifHead.epoch !== stream.epoch || ifHead.seq !== group.head)) {
+    if (group.head !== stream.entry.head) return 'later';
     if (!publish.isFresh) return 'newest';
-    const head = formatCursor(stream.epoch, so.head);
+    const head = formatCursor(stream.epoch, group.head);
     return refuse(
       publish,
       new RequestError('head_mismatch', undefined, { head }, { 'Gapless-Cursor': head }),
     );
   }
-  if (so.isHeld) return refuse(publish, heldRefusal());
-  if (claim !== null && stream.book?.hasRoomFor(claim, so.claimed.size) === false) {
+  if (group.isHeld) return refuse(publish, heldRefusal());
+  if (claim !== null && stream.book?.hasRoomFor(claim, group.claimed.size) === false) {
     return refuse(publish, new RequestError('too_many_producers'));
   }
   return 'accept';

@@ -15,7 +15,7 @@ import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
 import { appendWithRoom } from './append-with-room.js';
 import type { LogRoom } from './log-room.js';
-import { judgeGroup } from './publish-judge.js';
+import { type JudgedGroup, judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaObserver, ReplicaStream } from './replica-stream.js';
@@ -221,7 +221,7 @@ export class ReplicaWriter implements ReplicaObserver {
 
   /** What is appended next; null when there is nothing, or what is first has to be looked at again. */
   async #take(): Promise<Group | null> {
-    const { replica, log, held, names, nowMs } = this.#parts;
+    const { replica, log, held, nowMs } = this.#parts;
     const stream = this.#stream;
     const first = this.#queue[0];
     if (first === undefined) return null;
@@ -241,24 +241,30 @@ export class ReplicaWriter implements ReplicaObserver {
       needsNewest.isFresh = true;
       return null;
     }
-    const before = stream.entry;
     const body = encodeParts(accepted.map(({ parts }) => parts));
-    const count = claims.count;
-    const entry: LogEntry = {
+    const partsBytes = accepted.reduce((sum, { parts }) => sum + parts.bytes.length, 0);
+    const entry = this.#entryOf(claims, partsBytes);
+    return { entry, body, items: accepted.map((publish) => ({ publish })), places };
+  }
+
+  /** The entry that follows the newest with these events. @param partsBytes bytes of their frames, without ids. */
+  #entryOf({ count, list }: JudgedGroup['claims'], partsBytes: number): LogEntry {
+    const { names, nowMs } = this.#parts;
+    const { entry: before, at } = this.#stream;
+    const atMs = Math.max(before.atMs, nowMs());
+    const isEmpty = before.head < before.floor;
+    return {
       ...before,
       count,
       head: before.head + count,
-      bytes: before.bytes + body.length - 4 * count,
-      ...(before.head < before.floor
-        ? { floorAtMs: Math.max(before.atMs, nowMs()), floorAt: stream.at }
-        : {}),
-      previous: stream.at,
-      claimsAfter: claims.list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
-      atMs: Math.max(before.atMs, nowMs()),
+      bytes: before.bytes + partsBytes,
+      ...(isEmpty ? { floorAtMs: atMs, floorAt: at } : {}),
+      previous: at,
+      claimsAfter: list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
+      atMs,
       writer: names.next(),
-      claims: [...claims.list],
+      claims: [...list],
     };
-    return { entry, body, items: accepted.map((publish) => ({ publish })), places };
   }
 
   #takeChange(item: Extract<Item, { change: Change }>): Group | null {
