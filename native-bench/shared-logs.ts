@@ -53,11 +53,7 @@ export class SharedLogs {
     const directory = mkdtempSync(join(dataParent ?? tmpdir(), 'gapless-bench-'));
     const servers = await startServers(setup.servers, { directory, core });
     const log = servers.map(({ port }) => `nats://127.0.0.1:${port}`).join(',');
-    const flags = [
-      ...['--log', log, '--log-replicas', String(setup.servers), '--threads', '1'],
-      // As many as share the core are late, and would send subscribers away.
-      ...['--shed-replays-ms', '0', '--shed-subscriptions-ms', '0'],
-    ];
+    const flags = ['--log', log, '--log-replicas', String(setup.servers), '--threads', '1'];
     const brokers: BrokerProcess[] = [];
     // The first makes the log.
     for (let index = 0; index < setup.brokers; index++) {
