@@ -1,5 +1,5 @@
 /**
- * Bounds that follow from others, with the reasons.
+ * Bounds that follow from the settings and from the system, with their reasons.
  */
 
 import { readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { ProducerLimits } from '../ring/rings.js';
 
 /** Descriptors that are not connections: files, pipes, the loop's own. */
 const RESERVED_DESCRIPTORS = 64;
-/** Connections beside those in use, for operators, and for refusals. */
+/** Connections kept free beside those in use: for operators, and to refuse others with an answer. */
 const RESERVED_CONNECTIONS = 64;
 
 /** The worst a body becomes when it is framed: each of its bytes a line break, and each line a `data: ` field. */

@@ -1,5 +1,5 @@
 /**
- * Whether a certificate and its key can be used: found out here, with a reason, before an edge would only say no.
+ * Checks that a certificate and its key can be used, and says which of them is wrong and why: an edge would only fail.
  */
 
 import { readFile } from 'node:fs/promises';

@@ -33,7 +33,7 @@ export interface CoordinatorParts {
   readonly shared: SharedLog | null;
 }
 
-/** Once it was read. */
+/** What answers questions about streams where brokers share the log, once the log was read. */
 export interface SharedLog {
   readonly replication: Replication;
   readonly subscribers: SubscriberWriter;
@@ -110,7 +110,7 @@ export class Coordinator {
     this.#activity.add(batch);
   }
 
-  /** Takes up the cursor of a subscription by prefix that is over at its edge. */
+  /** Takes back the cursor of a subscription by prefix whose connection has ended. */
   handedBack(back: HandBack): void {
     this.#prefixCursors.handBack(back);
   }
@@ -127,7 +127,7 @@ export class Coordinator {
   }
 }
 
-/** What other brokers were told of a stream is known here; while the log is away, what is known stands. */
+/** Takes up what other brokers have written of a stream. While the log is away, what is known here stands. */
 async function takenUp({ replication }: SharedLog, name: string): Promise<void> {
   try {
     await replication.refresh(name);

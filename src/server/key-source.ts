@@ -16,7 +16,7 @@ import type { Config } from '../config/schema.js';
 import type { Logger } from '../log.js';
 
 const REFRESH_MS = 5 * 60_000;
-/** Fetches for the sake of unknown keys within `REFRESH_MS`: who sends tokens with made-up keys must not steer us. */
+/** Fetches for unknown keys within `REFRESH_MS`: whoever sends tokens with made-up keys must not make us fetch at will. */
 const ASKED_REFRESHES_MAX = 5;
 /** How long fetched keys count when they cannot be fetched again: the issuer may be down, but not for ever. */
 const STALE_MS_MAX = 60 * 60_000;
@@ -34,7 +34,7 @@ export class KeySource {
   #apiKeys: readonly ApiKey[] = [];
   /** Null: never fetched, or too long ago. */
   #fetchedKeys: readonly TokenKey[] | null = null;
-  /** As the steady clock has it, which nobody sets. */
+  /** By a clock that nobody sets: `performance.now`. */
   #fetchedAtMs = Number.NEGATIVE_INFINITY;
   #fetching: Promise<void> | null = null;
   #askedRefreshes = 0;
@@ -114,7 +114,7 @@ export class KeySource {
     this.#fileKeys = fileKeys;
   }
 
-  /** Those who come while a fetch is under way share it. */
+  /** Callers that come while a fetch is under way share it. */
   #fetchOnce(): Promise<void> {
     if (this.#config.jwksUrl === '') return Promise.resolve();
     this.#fetching ??= this.#fetch().finally(() => {

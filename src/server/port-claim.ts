@@ -13,11 +13,11 @@ import { type AddressInfo, createServer, type ListenOptions, type Server } from 
 
 export interface PortClaim {
   readonly port: number;
-  /** For who does not end with the process. */
+  /** Gives the port up, where the process goes on. */
   release(): void;
 }
 
-/** Each time another program was given the same free port. */
+/** Attempts at a free port: one fails if another program is given the same port first. */
 const ATTEMPTS_MAX = 100;
 
 /**

@@ -48,7 +48,7 @@ export async function startBroker(config: Config, logger: Logger): Promise<Runni
   try {
     return await start(config, logger, opened);
   } catch (error) {
-    // What is wrong with the start is said, and not what comes of it.
+    // The reason why the start failed is what is thrown, and not an error of closing what was opened.
     await opened.close().catch(() => undefined);
     throw error;
   }

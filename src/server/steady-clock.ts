@@ -1,6 +1,6 @@
 /**
- * The broker's time: Unix time when it started, and from then on what a clock that nobody sets has counted. Somebody
- * sets the clock of the machine, by a day or by a year; no event gets older by that, and none younger.
+ * The broker's time: Unix time when it started, and from then on what a clock that nobody sets has counted. When somebody
+ * sets the clock of the machine, by a day or by a year, no event gets older or younger by that.
  */
 
 /** Unix time less what the machine's steady clock showed at that moment, milliseconds. The same for all threads. */

@@ -1,5 +1,5 @@
 /**
- * What makes rates of the sums over callers: each leaks away as fast as the settings allow it to grow.
+ * Makes rates of the sums over callers: each sum leaks away as fast as the settings allow it to grow.
  */
 
 import type { Config } from '../config/schema.js';
@@ -7,7 +7,7 @@ import { BYTES_PER_UNIT, Tally, TallyOf } from '../ring/tally.js';
 
 const MINUTE_SECONDS = 60;
 
-/** @returns what takes from the sums what leaks in so many milliseconds. */
+/** @returns a function that takes from each sum what leaks away in so many milliseconds. */
 export function tallyDrain(config: Config, tallies: SharedArrayBuffer): (ms: number) => void {
   const rates = [
     [TallyOf.publishedEvents, config.publishEventsRate],

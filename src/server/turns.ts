@@ -1,5 +1,5 @@
 /**
- * Has so many acts at most under way at a time; the others wait, in the order in which they came.
+ * Runs so many actions at a time at most; the others wait, in the order in which they came.
  */
 
 export class Turns {
@@ -18,7 +18,7 @@ export class Turns {
       return await act();
     } finally {
       const next = this.#waiting.shift();
-      // Whose turn it is takes the place over, so that nobody who comes now can have it.
+      // The next in line has the place from now on, so that nobody who comes meanwhile can take it.
       if (next === undefined) this.#underWay--;
       else next();
     }

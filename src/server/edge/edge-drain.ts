@@ -15,11 +15,11 @@ export function drainEdge(edge: EdgeServices, drainMs: number): Promise<void> {
   let stepsLeft = Math.max(1, Math.floor(drainMs / STEP_MS));
   return new Promise((resolve) => {
     const step = (): void => {
-      // An equal share of those who are left, at random: who came early is not sent away first.
+      // An equal share of those who are left, at random, so that those who came early are not sent away first.
       const share = 1 / stepsLeft;
       edge.broker.endWhere(
         () => edge.random() < share,
-        // Who came back before this broker is gone would be refused, and an EventSource gives up on that.
+        // Whoever comes back before this broker is gone is refused, and an EventSource gives up when it is refused.
         () => ({ kind: 'drained', retryMs: stepsLeft * STEP_MS + retryMs(edge) }),
         stepsLeft === 1,
       );

@@ -114,7 +114,7 @@ export class EdgeThread {
     this.#worker.postMessage(command);
   }
 
-  /** Those who were in one entry of the log end at once, and are told by one message. */
+  /** Publishes that went into one entry of the log end together, and are answered in one message. */
   #answerPublish(answer: Answer): void {
     if (this.#answers.push(answer) > 1) return;
     process.nextTick(() => this.#send({ kind: 'answers', answers: this.#answers.splice(0) }));

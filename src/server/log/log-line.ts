@@ -15,7 +15,7 @@ export class LogLine implements Journal {
   readonly #logIds = new Map<string, number>();
   /** What was asked and is not committed yet, by the id of the command. */
   readonly #asked = new Map<number, (logId: number | null) => void>();
-  /** The newest of those about each name. */
+  /** By name: settles when the newest command about it is committed. */
   readonly #unsettled = new Map<string, Promise<void>>();
   #lastId = 0;
 

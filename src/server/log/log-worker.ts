@@ -57,7 +57,8 @@ await end();
 async function load(): Promise<LoggedStream[]> {
   const mayHaveLost = mark.mayHaveLost;
   let streams = [...log.load()];
-  // Its times go on from the newest of before, so that what comes next is not older, nor what is there for ever young.
+  // If the machine's clock was set back, time goes on from the newest event: the next must not be older than that one, and
+  // those that are there must go on ageing.
   clock.catchUp(log.newestAtMs());
   if (mayHaveLost && streams.length > 0) {
     logger.warn(

@@ -6,7 +6,7 @@ import { FrameBatch } from '../../core/sse-frame.js';
 /** Room for a frame beside its text. */
 const FRAME_BYTES = 1024;
 
-/** What a batch holds, which is used again. */
+/** A copy of what a batch holds, for the batch is used again. */
 export function copyParts({ bytes, size, ends, count }: FrameBatch): EventParts {
   return { bytes: bytes.slice(0, size), ends: ends.slice(0, count) };
 }

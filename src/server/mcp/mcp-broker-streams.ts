@@ -93,7 +93,7 @@ export class BrokerStreams implements McpStreams {
     return this.#spares.take();
   }
 
-  /** Keeps what is ready for calls to come, and lets go what is to go. Call it every few hundred milliseconds. */
+  /** Keeps the spare streams alive, and lets go those that were removed. Call it every few hundred milliseconds. */
   keep(): void {
     this.#spares.keep();
     this.shared?.keep();
@@ -113,7 +113,7 @@ export class BrokerStreams implements McpStreams {
     return run === null || run.firstSeq !== afterSeq + 1 ? [] : parseFrames(run.frames);
   }
 
-  /** What is no message of MCP, and counted as none. `seq`: its own, once it is appended. */
+  /** Appends what is no message of MCP, and is not counted as one. `seq`: its own, if it was appended. */
   appendRecord(stream: StreamRef, text: string): { readonly appended: Appended; readonly seq: number } {
     return { appended: this.#append(stream, text, null, () => undefined), seq: this.#appender.lastSeq };
   }
@@ -172,7 +172,7 @@ export class BrokerStreams implements McpStreams {
     this.#removed.clear();
     this.#link.ask('removeAll', { names }).catch((error: unknown) => {
       if (!(error instanceof RequestError)) throw error;
-      // Who reads one waits for its end: it goes when the log can say so.
+      // Whoever reads one of them waits for its end: it is tried again until the log can say so.
       for (const name of names) this.#removed.add(name);
     });
   }

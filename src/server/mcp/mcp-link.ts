@@ -12,7 +12,7 @@ export interface McpPort {
   on(event: 'message', listener: (message: ToEdge) => void): unknown;
 }
 
-/** How long a reader that has left may be thought to be there, where nobody waits for it. */
+/** How long the front may not know that a reader has left, where nobody waits for that. */
 const FLUSH_MS = 20;
 
 export class McpLink implements McpFront {

@@ -14,7 +14,7 @@ import { KEEPS_NEWEST } from './record-streams.js';
 const BEAT_MS = 1000;
 /** One look is for all who ask within that time. */
 const LOOK_MS = 400;
-/** Who could not write for so long cannot judge others: it may be the log, or this broker itself. */
+/** A broker that could not write for so long judges no other: the fault may be the log's, or its own. */
 const WRITTEN_MS = 3000;
 /** Time without a sign of a broker after which it is taken for gone. */
 const GONE_MS = 5000;
@@ -43,7 +43,7 @@ export class Presence {
     this.#options = options;
   }
 
-  /** This broker is there. Before it appends to anything. @throws {RequestError} */
+  /** Says that this broker is there. To be called before it appends to anything. @throws {RequestError} */
   async begin(): Promise<void> {
     await this.#options.link.ask('put', { name: nameOf(this.#options.broker), config: CONFIG });
   }

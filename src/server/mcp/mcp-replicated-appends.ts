@@ -197,7 +197,7 @@ export class ReplicatedAppends {
     return taken.length === 1 ? first : joined(taken);
   }
 
-  /** Of what is under way nobody knows: the stream has a hole at its end. */
+  /** Nobody knows what becomes of what is under way, so the stream may have a hole at its end. */
   #giveUp(line: Line): void {
     if (line.isLost) return;
     this.#lose(line);

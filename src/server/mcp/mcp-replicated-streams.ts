@@ -10,7 +10,7 @@ import { partsOf } from './frame-parts.js';
 import { Presence } from './mcp-presence.js';
 import { ReplicatedAppends } from './mcp-replicated-appends.js';
 
-/** Streams that are called as their session is, and not as the broker that made them. */
+/** Streams that are named after their session, and not after the broker that made them. */
 const OWN_NAME_PREFIX = `${OWN_STREAMS_PREFIX}own:`;
 
 export interface ReplicatedStreamsOptions {

@@ -40,7 +40,7 @@ const BEGIN_AGAIN_MS = 200;
 const WAITING_CHARACTERS_MAX = 64 * 1024 * 1024;
 /** How long servers may take to hear that their sessions are over. */
 const STOP_MS_MAX = 1500;
-/** Of what a server writes for people. */
+/** Characters that are logged of a line which a server writes for people. */
 const SAID_LENGTH_MAX = 1000;
 
 assert(parentPort !== null, 'the MCP front runs in a thread of its own');

@@ -1,6 +1,5 @@
 /**
- * What an edge is answered that asks for a run from the log: how far the log may be read is looked up at the moment of
- * the question.
+ * Answers an edge that asks for a run from the log. How far the log may be read is looked up at that moment.
  */
 
 import { RequestError } from '../../errors.js';
@@ -44,8 +43,8 @@ export async function answerReplay(
 }
 
 /**
- * Whether the log should have an event that it has not. A commit has dropped it whose new floor is not announced yet: a
- * refusal now would name a floor that cannot be read (I2), and one that comes later names the new one.
+ * Whether a stream's positions say that the log has an event which could not be found there: a commit has dropped it, and
+ * the new floor is not announced yet. A refusal now would name a floor that cannot be read (I2); later it names the new one.
  */
 function isSaidToBeThere(rings: Rings, stream: StreamHandle, seq: number): boolean {
   const positions = readPositions(rings, stream);

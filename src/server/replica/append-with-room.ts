@@ -1,5 +1,5 @@
 /**
- * An append to a log that may be full. Where it has no room even to say what goes from it, that goes first.
+ * An append to a log that may be full. Where there is no room even for an entry that lets older ones go, those go first.
  */
 
 import { LogError } from '../../storage/event-log.js';
@@ -8,8 +8,8 @@ import type { ReplicatedLog } from '../../storage/replicated-log.js';
 import type { ReplicaStream } from './replica-stream.js';
 
 /**
- * As `ReplicatedLog.append`. Should this broker die between the two steps, the next one who looks finds the same to be
- * due, or the client who wanted the stream removed asks again.
+ * As `ReplicatedLog.append`. Should this broker die between the two steps, another one finds that the same entries have to
+ * go, or the client that wanted the stream removed asks again.
  * @throws {LogError}
  */
 export async function appendWithRoom(
@@ -28,7 +28,7 @@ export async function appendWithRoom(
   }
 }
 
-/** Where the first entry lies that a stream needs: for its events, or for who published. */
+/** Position of the first entry that a stream still needs: for its events, or for what is remembered of publishers. */
 export function firstKept({ floorAt, claimsAfter }: LogEntry): number {
   return claimsAfter === null ? floorAt : Math.min(floorAt, claimsAfter + 1);
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a replicated log has room. Where it has none publishes are refused at once, without asking it for each; some is
- * kept free for what makes room, and for what is not said by publishers.
+ * Whether a replicated log has room. While it has none, publishes are refused at once, without asking the log about each.
+ * Some room is kept free: for entries that make room, and for all others that are not publishes.
  *
  * Single owner: the main thread.
  */
@@ -16,7 +16,7 @@ export interface LogRoomOptions {
   readonly logger: Logger;
 }
 
-/** Of a log with a limit, what publishes leave free: a share of it, and bytes that are enough of the largest. */
+/** What publishes leave free of a log with a limit: a share of it, but no more than so many bytes. */
 const FREE_SHARE = 0.05;
 const FREE_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -51,7 +51,7 @@ export class LogRoom {
     }
   }
 
-  /** A log that fails otherwise is for others to judge. */
+  /** Another fault of the log stays as it is: `Replication` sets and clears it. */
   #become(isFull: boolean): void {
     const { status, logger } = this.#options;
     if (status.fault !== (isFull ? LOG_HEALTHY : LOG_FULL)) return;

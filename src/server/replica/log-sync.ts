@@ -34,10 +34,10 @@ export interface LogSyncOptions {
 /** Reads of streams that have to be caught up with, at a time: servers answer in time, however many there are. */
 const READS_MAX = 64;
 
-/** Entries that are looked for: where so many were let go since, what was lost before them is not noticed. */
+/** Newest entries that are looked for in the log. If all of them were let go since, a loss of older ones is not noticed. */
 const LOOKED_MAX = 16;
 
-/** One time of following the log. */
+/** What is known while the replica gets in step, from when the log is followed until all is taken up. */
 interface Round {
   readonly seen: Set<string>;
   /** What has to be read, or written, before the replica is in step. */
@@ -106,8 +106,8 @@ export class LogSync {
   }
 
   /**
-   * It is another log, it ends before what was seen of it, or others have written where that was. Where it still has the
-   * newest, it has lost nothing that lay before.
+   * Whether it is another log, ends before what was seen of it, or has other entries where those were. Where it still has
+   * the newest, it has lost nothing that lay before.
    * @throws {LogError}
    */
   async #hasLost({ identity, lastAt }: LogExtent): Promise<boolean> {
@@ -183,7 +183,7 @@ export class LogSync {
       }
     }
     const known = replica.find(stored.stream);
-    // What lies before it since this broker looked last was not followed.
+    // Entries between it and the last that was looked at were not received.
     if (round !== null && known !== undefined && known.tailAt < stored.at) this.#behind.set(stored.stream, 0);
     if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
       this.#begin(this.#catchUp(stored), round);
@@ -213,7 +213,7 @@ export class LogSync {
     }
   }
 
-  /** Until a stream is caught up with, what comes of it does not follow what was looked at. @returns what does so. */
+  /** Entries of this stream are missing here: none that comes is taken up before they were read. @returns reads them. */
   #catchUp(stored: StoredEntry): () => Promise<void> {
     const { stream, at } = stored;
     this.#behind.set(stream, Math.max(at, this.#behind.get(stream) ?? 0));

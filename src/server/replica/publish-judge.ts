@@ -91,7 +91,7 @@ function judge(
   if (publish.isSettled) return 'answered';
   const { claim, ifHead } = publish;
   if (claim !== null) {
-    // It was not read for those behind the first; and two of one producer are judged one after the other.
+    // The book is read for the first publish of the queue only; and two of one producer are judged one after the other.
     if (stream.book === null || group.claimed.has(claim.digest)) return 'later';
     const verdict = judgeClaim(publish, claim, stream);
     if (verdict !== 'accept') return verdict;

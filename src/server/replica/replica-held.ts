@@ -16,7 +16,7 @@ export interface ReplicaHeldOptions {
 
 export class ReplicaHeld {
   readonly #options: ReplicaHeldOptions;
-  /** Where the bytes of an event begin, counted as those of entries are: of the one that was looked for last. */
+  /** The event that was looked up last of each stream, and where its bytes begin, counted as entries count them. */
   readonly #starts = new WeakMap<ReplicaStream, { readonly seq: number; readonly bytes: number }>();
 
   constructor(options: ReplicaHeldOptions) {

@@ -19,7 +19,7 @@ export interface ReplicaReaderOptions {
   readonly readsMax: number;
 }
 
-/** The first entry from a position on, if it follows the one that it should: then it counts. */
+/** Where a run goes on: at the first entry from `from` on. It counts if it follows the entry at `previous`. */
 interface Place {
   readonly from: number;
   readonly previous: number;

@@ -1,7 +1,7 @@
 /**
  * What time does to the streams of a replicated log: retention, and time to live. Whoever wrote last to a stream sees to
- * it; where that broker is gone another one does, a little later. Each writes what it found to be due like any other
- * entry, so that two who do it at once do it once, and all have the same floor (I9).
+ * it; where that broker is gone another one does, a little later. What is due is written as an entry like any other, so
+ * that it happens once, also where two brokers write it at a time, and all have the same floor (I9).
  */
 
 import { mustGo } from '../../core/retention.js';
@@ -58,8 +58,8 @@ export class ReplicaRetention {
   }
 
   /**
-   * A stream has more events than before: what they have to give way to goes soon. Where named subscribers hold them, it
-   * would move by an event at a time; that is left to the next sweep.
+   * A stream has more events than before: what has to go for them goes soon. Where named subscribers hold events, the
+   * floor would move by one event at a time; that is left to the next sweep.
    */
   grown(stream: ReplicaStream): void {
     const { names, nowMs: now } = this.#options;
@@ -69,7 +69,7 @@ export class ReplicaRetention {
     this.#begin(stream, 'retention', nowMs);
   }
 
-  /** A stream was removed. Its events go at once, and that it was removed when all have heard of it. */
+  /** A stream was removed. Its events go from the log at once; the entry that says so goes when all have heard of it. */
   removed({ name, entry, at }: ReplicaStream): void {
     if (!this.#options.names.isOwn(entry)) return;
     this.#tombstones.add({ stream: name, at, atMs: entry.atMs });
@@ -194,7 +194,7 @@ export class ReplicaRetention {
   }
 }
 
-/** Whether a stream keeps more than twice what it has to, of what nobody holds. */
+/** Whether some of a stream has to go: for its age, or as more than twice what is to be kept, where nobody holds it. */
 function isOverdue(entry: LogEntry, nowMs: number, heldSeq: number): boolean {
   const { events, bytes, ageMs } = entry.config.retention;
   if (entry.floor > entry.head) return false;

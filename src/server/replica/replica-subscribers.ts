@@ -36,7 +36,7 @@ interface Known {
   readonly tailAt: number;
 }
 
-/** That a subscriber was forgotten is said for so long to those who were away. */
+/** How long the entry stays that says that a subscriber was forgotten, for brokers that were away. */
 const TOMBSTONE_MS = 60_000;
 /** Old entries of a subscriber that lie in the log before they are deleted. */
 const OLD_ENTRIES_MAX = 16;
@@ -141,7 +141,7 @@ export class ReplicaSubscribers {
     }
     const { previous } = stored.entry;
     const follows = known === undefined ? previous === 0 : previous <= known.stored.at;
-    // What lies before it since this broker looked last was not followed.
+    // Entries between it and the last that was looked at may not have been received.
     if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined))
       return this.#whenRead(stored);
     // One that follows another than the newest does not count.
@@ -199,12 +199,12 @@ export class ReplicaSubscribers {
     this.#show(stored);
   }
 
-  /** Until one is caught up with, what comes of it does not follow what was looked at. */
+  /** Entries of this subscriber are missing here: none that comes is taken up before they were read. @returns reads them. */
   #whenRead(stored: StoredSubscriber): () => Promise<void> {
     const key = keyOf(stored);
     this.#behind.set(key, stored.at);
     return async () => {
-      // What is the first to follow one that counts does so too.
+      // The first entry that follows one that counts, counts as well.
       const first = await this.#options.log.subscribers.next(stored, stored.entry.previous + 1);
       if (first?.at === stored.at) this.#take({ stored, tailAt: stored.at });
       else await this.catchUp(stored);
@@ -270,7 +270,7 @@ function cursorOf(acked: string | null): Cursor | null {
   return acked === null ? null : parseCursor(acked);
 }
 
-/** What is not deleted now is with the next start. */
+/** What cannot be deleted now is deleted after the next start. */
 function ignoreFailure(dropping: Promise<void>): void {
   dropping.catch((error: unknown) => {
     if (!(error instanceof LogError)) throw error;

@@ -58,7 +58,7 @@ const FOLLOWED_MS_MAX = 50;
 const SOON = { 'Retry-After': '1' };
 /** After so many appends with claims it is looked up which of the older ones are still remembered. */
 const CLAIMS_LOOK = 256;
-/** Who loses a race waits for up to so long. */
+/** How long a broker that has lost a race waits at most, before it tries again. */
 const RACE_MS_MAX = 4;
 
 export class ReplicaWriter implements ReplicaObserver {
@@ -118,7 +118,7 @@ export class ReplicaWriter implements ReplicaObserver {
     }
   }
 
-  /** Whether its append is among what was passed over cannot be told any more. */
+  /** The append under way may be among the entries that were passed over: nobody can tell any more. */
   jumped(): void {
     this.#giveUp(new RequestError('commit_unknown', undefined, {}, SOON));
   }
@@ -166,7 +166,7 @@ export class ReplicaWriter implements ReplicaObserver {
     this.#group = group;
     const startedAt = performance.now();
     for (let isFirst = true; this.#group === group; isFirst = false) {
-      // Another's entry follows the one that this was to follow, so this one never counts.
+      // The entry of another broker follows the one that this was to follow, so this one would never count.
       if (this.#stream.at !== group.entry.previous) return this.#judgeAgain(group);
       await this.#append(group, isFirst);
     }
@@ -193,7 +193,7 @@ export class ReplicaWriter implements ReplicaObserver {
       await replica.catchUp(name).catch(ignoreLogError);
       return;
     }
-    // Refused at its first try it was not appended. After one of which nobody knows, what is first may be that one.
+    // If it is refused at its first try, it was not appended. Later, what was first may be an earlier try of itself.
     if (isFirst) this.#judgeAgain(group);
     await sleep(random() * RACE_MS_MAX);
     await replica.catchUp(name);
@@ -202,7 +202,7 @@ export class ReplicaWriter implements ReplicaObserver {
     }
   }
 
-  /** It is in the log: whether it counts is seen when all before it was looked at. @throws {LogError} */
+  /** It is in the log. Whether it counts is known when all entries before it were looked at. @throws {LogError} */
   async #appended(group: Group, { after, at }: { after: number; at: number }): Promise<void> {
     const { log, replica } = this.#parts;
     const stream = this.#stream;
@@ -287,7 +287,7 @@ export class ReplicaWriter implements ReplicaObserver {
     return { entry, body: encodeParts([]), items: [item], places: [] };
   }
 
-  /** From where on entries tell of publishers that are remembered. Looked up now and then: it takes a look at all. */
+  /** Where entries begin that tell of remembered publishers. Looked up now and then, for it goes through all of them. */
   #claimsAfter(): number {
     const { entry, at, book } = this.#stream;
     if (entry.claimsAfter === null) return at;

@@ -32,9 +32,9 @@ export interface ReplicaOptions {
   readonly removed: (stream: ReplicaStream) => void;
 }
 
-/** Streams of which it is remembered that they went, so that an answer which comes late does not bring one back. */
+/** Removed streams that are remembered, so that an entry which comes late does not bring one back. */
 const GONE_MAX = 10_000;
-/** Entries that are read one by one; who is further behind goes to the newest, and readers to the log. */
+/** Entries of a stream that are read one by one; if more are missing, only the newest is, and readers go to the log. */
 const READ_MAX = 64;
 
 export class Replica {
@@ -43,7 +43,7 @@ export class Replica {
   readonly #byEpoch = new Map<string, ReplicaStream>();
   /** Streams that are being caught up with, and whether somebody asked since that began. */
   readonly #catchingUp = new Map<string, { now: Promise<void>; next: Promise<void> | null }>();
-  /** Where the newest entry of a stream lay that is no more. */
+  /** By the name of a removed stream: the position of its last entry. */
   readonly #goneAt = new Map<string, number>();
   /** Position of the newest entry of any stream. */
   lastAt = 0;
@@ -60,14 +60,14 @@ export class Replica {
     return this.#byEpoch.get(epoch);
   }
 
-  /** All of them, of which some may go meanwhile. */
+  /** All of them, in a list of its own: some may go while it is gone through. */
   streams(): ReplicaStream[] {
     return [...this.#streams.values()];
   }
 
   /**
-   * Takes up an entry before which none of its stream is missing since the last: one of those that come in the order of
-   * the log, or the next that was read. An entry that does not count is passed over.
+   * Takes up an entry of which it is known that none of its stream lies between it and the last: it came in the order of
+   * the log, or was read as the next one. An entry that does not count is passed over.
    *
    * @returns false when that cannot be told by what is known here: it has to be caught up with.
    */
@@ -83,7 +83,7 @@ export class Replica {
       return false;
     }
     if (newestAt !== undefined && entry.previous < newestAt) {
-      // Of one that was removed the last entry may be gone, and then what begins it anew follows nothing.
+      // The last entry of a removed stream may be deleted by now: what begins it anew then follows nothing.
       if (stream === undefined) return false;
       stream.looked(at);
       return true;
@@ -189,7 +189,7 @@ export class Replica {
     } else if (entry.epoch !== stream.epoch) {
       this.#replace(stream, stored);
     } else {
-      // What was passed over is in the log: who published is read there again, and readers go there.
+      // What is passed over is in the log still: publishers are read from there anew, and readers go there.
       stream.book = null;
       this.#options.filler.skip(stream.ref, entry.head - entry.count);
       stream.observer?.jumped();

@@ -122,7 +122,7 @@ export class Replication {
   }
 
   /**
-   * Until all that the log has was taken up again nobody can say of anything that it is not there, nor make it.
+   * Until all that the log has was taken up again, nobody can say that a stream does not exist, nor create it.
    * @throws {RequestError} `log_unavailable`
    */
   checkHealthy(): void {

@@ -29,12 +29,12 @@ export interface SubscriberWriterOptions {
   readonly nowMs: () => number;
 }
 
-/** How often others may be first before that is told. */
+/** How often other brokers may be first before the client is told so. */
 const TRIES_MAX = 100;
 
 export class SubscriberWriter {
   readonly #options: SubscriberWriterOptions;
-  /** What is under way of a subscriber; what comes meanwhile follows it, as much as there are connections. */
+  /** By subscriber: the last of what is to be done for it, one after the other. Bounded by the connections. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
   constructor(options: SubscriberWriterOptions) {
@@ -61,7 +61,7 @@ export class SubscriberWriter {
     const key = { stream, subscriber };
     const judge = () => named.judgeAcknowledgement(stream, subscriber, cursor);
     const judged = await this.#inTurn(key, async () => {
-      // What moves by what is known here is compared by the log; anything else may only be late.
+      // Where it moves, the log compares. Any other outcome may come of what this broker does not know yet.
       if (attempt(judge)?.change !== 'moves') await this.#look(key);
       return this.#decide(key, judge);
     });
