@@ -81,7 +81,7 @@ export class ActivityFeed {
     const happenings = found.slice(0, limit);
     const isAll = happenings.length === found.length;
     const last = isAll ? this.#lastNumber : (happenings.at(-1) as NumberedHappening).number;
-    // Who comes with nothing misses nothing; who comes from before a restart cannot be told.
+    // Without a cursor nothing was missed; after one from before a restart nobody knows how much was.
     const missed = isKnown ? last - from - happenings.length : cursor === null ? 0 : null;
     return { epoch: this.#epoch, happenings, last, missed };
   }

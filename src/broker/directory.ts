@@ -81,7 +81,7 @@ const FORGOTTEN_MAX = 1000;
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Those that time does something to; a hundred thousand others cost a sweep nothing. */
+  /** Streams with an age or a time to live; the others cost a sweep nothing, however many there are. */
   readonly #timed = new Set<Entry>();
   /** Where the sweep of producers has come to. */
   #round: Iterator<Entry> = this.#entries.values();
@@ -170,7 +170,7 @@ export class Directory {
     return true;
   }
 
-  /** Streams in order of their names, after `after` (contract 2.2): of clients, and such whose creation a crash does not undo. */
+  /** Streams of clients by their names, after `after` (contract 2.2), but for those whose creation a crash may undo. */
   list(options: { prefix: string; after: string; limit: number }): StreamState[] {
     const states: StreamState[] = [];
     for (const ref of this.refs(options.prefix, options.after)) {
@@ -180,7 +180,7 @@ export class Directory {
     return states;
   }
 
-  /** Streams of clients in order of their names, after `after`; also such whose creation is not durable yet. */
+  /** Streams of clients by their names, after `after`, with those whose creation is not durable yet. */
   *refs(prefix: string, after = ''): Generator<StreamRef> {
     for (const name of this.#names.from(prefix, after)) {
       if (!name.startsWith(OWN_STREAMS_PREFIX)) yield this.find(name) as StreamRef;
@@ -325,7 +325,7 @@ export class Directory {
     return Math.min(ceiling, 2 ** Math.ceil(Math.log2(bytes + publishBytesMax)));
   }
 
-  /** The most that a stream can promise to keep: of twice that there is room, and a durable one keeps it elsewhere. */
+  /** The most that a stream can promise to keep: half of what its ring may hold. A durable one keeps it in the log. */
   #keptBytesMax(): number {
     const { ringBytes, streamBytesMax } = this.#options;
     return ringBytes > 0 ? Number.MAX_SAFE_INTEGER : 2 ** Math.floor(Math.log2(streamBytesMax)) / 2;

@@ -27,8 +27,8 @@ export interface Waiter {
 }
 
 /**
- * No stream: what a connection reads itself that follows streams of which there may be none. It has no slot in shared memory,
- * and nothing ever comes of it.
+ * Stands for no stream: a connection that follows any number of streams, perhaps none, is itself subscribed to this. It has
+ * no slot in shared memory, and no events.
  */
 export function nowhere(): EdgeStream {
   const retention = { events: 0, bytes: 0, ageMs: 0 };

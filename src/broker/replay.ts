@@ -73,7 +73,7 @@ export class Replay {
     }
     this.#cachedBytes += entry.bytes;
     this.#makeRoom(key);
-    // What did not come is no answer to who comes later.
+    // If nobody takes it, what did not come is not kept: whoever comes later asks again.
     if (!this.#arrived(stream, afterSeq) && typeof entry.replayed === 'string') this.#entries.delete(key);
   }
 

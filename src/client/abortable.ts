@@ -1,5 +1,5 @@
 /**
- * A generator of which who leaves is let go at once: by itself it ends between two items only.
+ * Has a generator end at once when whoever iterates leaves: by itself it ends between two items only.
  * @param leave called first, to end what it waits for.
  */
 export function leavable<T>(

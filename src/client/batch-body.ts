@@ -66,7 +66,7 @@ export function textOf(data: Exclude<EventData, Uint8Array>): string {
   throw new TypeError('the data of an event has to be text, a Uint8Array, or a value that JSON knows');
 }
 
-/** What JSON makes something else of, without a word: bytes of another kind, a promise, a map, an error. */
+/** Whether JSON makes something else of a value and reports no error: other kinds of bytes, a promise, a map, an `Error`. */
 function isLost(data: Exclude<EventData, Uint8Array>, json: string): boolean {
   if (typeof data !== 'object' || data === null) return false;
   if (ArrayBuffer.isView(data)) return true;

@@ -3,8 +3,8 @@ import { TIMER_MS_MAX } from './backoff.js';
 import { GaplessError } from './client-error.js';
 
 /**
- * A token, or what gives one: asked again whenever the server did not take the last. What it throws is as a broker that
- * is not reached: it is asked again where that would be tried again.
+ * A token, or what gives one: asked again whenever the server did not take the last. If it throws, that counts as a broker
+ * that cannot be reached: it is asked again where that would be tried again.
  */
 export type Token = string | (() => string | Promise<string>);
 
@@ -101,7 +101,7 @@ export class Connection {
     );
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
     const authorization = await abortable(this.#authorization(), rest.signal);
-    // What cannot be sent is no broker that is not reached.
+    // Not within the `try`: headers that cannot be sent do not mean that the broker cannot be reached.
     const all = new Headers({ ...headers, ...authorization });
     try {
       return await this.#fetch(`${this.#base}${path}${search}`, {
@@ -134,13 +134,13 @@ export class Connection {
 }
 
 /**
- * What all paths are put behind. In a page it may be a path too.
+ * The URL that all paths are appended to. In a page it may be a path itself.
  * @throws {TypeError} for what no request could be sent to, or would be sent elsewhere.
  */
 function baseOf(url: string | URL): string {
   const base = String(url).replace(/\/+$/, '');
   const page = (globalThis as { location?: { href?: string } }).location?.href;
-  // What is wrong is named, and not the whole of it: there may be a password in it.
+  // The messages say what is wrong, and do not quote the URL: there may be a password in it.
   if (!URL.canParse(`${base}/`, page)) throw new TypeError('the url of a broker is http://… or https://…');
   const { protocol, username, password, search, hash } = new URL(`${base}/`, page);
   if (protocol !== 'http:' && protocol !== 'https:')

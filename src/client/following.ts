@@ -1,6 +1,6 @@
 /**
  * What all subscriptions of the client do: they follow an event stream over any number of connections, wait before each
- * with jitter, and give up on what trying again cannot cure. What a frame means is left to who extends this.
+ * with jitter, and give up on what trying again cannot cure. What a frame means is left to the subclasses.
  */
 
 import { leavable } from './abortable.js';
@@ -32,7 +32,7 @@ export type SubscriptionStatus =
 
 const IDLE_TIMEOUT_MS = 45_000;
 const RETRY_MS = 1000;
-/** Connections in a row that bring what does not follow, before it is taken for how things are. */
+/** Connections in a row that bring an event which does not follow the last, before the iteration ends with that. */
 const VIOLATIONS_MAX = 3;
 
 /** What a connection came to; a break is a {@link GaplessError} that another connection may cure. */

@@ -55,7 +55,7 @@ export class SseDecoder {
     if (start < text.length) this.#begun.push(text.slice(start));
   }
 
-  /** @param end of a line, whose beginning may have come in chunks of before. */
+  /** @param end of a line, whose beginning may have come in earlier chunks. */
   #takeLine(end: string): string {
     if (this.#begun.length === 0) return end;
     const line = this.#begun.join('') + end;

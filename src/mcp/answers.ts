@@ -1,4 +1,4 @@
-/** Whole answers of the front: what is told to clients by the status, or in the place of a server. */
+/** Answers that the front itself gives, whole: refusals, and what it says in the place of a server. */
 
 import { BAD_REQUEST, errorText } from './json-rpc.js';
 import type { WholeAnswer } from './messages.js';
@@ -27,7 +27,7 @@ export function whole({ status, headers, body }: Reply): WholeAnswer {
   return { verdict: 'answer', status, headers, body };
 }
 
-/** A failure of the server, as an answer. @throws what is none. */
+/** A failure of the server, as an answer. @throws any other error. */
 export function passFailure(error: unknown, id: string): Reply {
   if (!(error instanceof UpstreamError)) throw error;
   return {

@@ -6,8 +6,8 @@ import { errorText, SESSION_ENDED } from './json-rpc.js';
 const LISTEN = 'subscriptions/listen';
 
 /**
- * Of a call that nobody can come back to. Today's clients wait for as long as they may where a stream just ends, or where
- * the session is not there any more.
+ * The answer to a call that nobody can come back to. If its stream just ended, or its session were gone, today's clients
+ * would wait until their own limit.
  * @param id of the call, as JSON.
  */
 export function farewell(id: string): string {

@@ -42,7 +42,7 @@ export interface ReaderOf {
   readonly prefix: string | null;
   /** Ids of the calls that the stream answers, as JSON; none for the session's own stream. */
   readonly calls: readonly string[];
-  /** Whether the client knows ids without a message. */
+  /** Whether the client knows events that have an id and no message. */
   readonly primes: boolean;
 }
 
@@ -50,7 +50,7 @@ export interface ReaderOf {
 export interface FollowStream extends ReaderOf {
   readonly verdict: 'follow';
   readonly stream: StreamRef;
-  /** Null: what the client had is not known any more, so that it has missed messages. Only where there are notices. */
+  /** Null: nobody knows what the client has, so it may have missed messages. Only where there are notices. */
   readonly afterSeq: number | null;
   /** Whether the stream was made for this request: nobody comes back to it. */
   readonly isNew: boolean;

@@ -1,4 +1,4 @@
-/** A map of the newest ids, so many and no more. */
+/** A map that keeps so many ids at most, the newest. */
 export class Newest<Value> implements Iterable<[id: string, value: Value]> {
   readonly #max: number;
   /** Oldest first. */

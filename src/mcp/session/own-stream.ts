@@ -69,7 +69,7 @@ export class OwnStream implements MessageSink {
     return this.#opening;
   }
 
-  /** The same; null: there is no room for it. */
+  /** As `open`; null: there is no room for it. */
   openOrNull(): Promise<MessageStream | null> {
     return this.open().catch((error: unknown) => {
       if (!(error instanceof RequestError)) throw error;
@@ -77,14 +77,14 @@ export class OwnStream implements MessageSink {
     });
   }
 
-  /** Whether there is a hole in what was said that nobody was told of; from now on somebody is. */
+  /** Whether messages were lost that no client was told of. True once: the caller tells the client. */
   takeHole(): boolean {
     const hadHole = this.#hasHole;
     this.#hasHole = false;
     return hadHole;
   }
 
-  /** Has what belongs to no call come here. @param reached where the server's stream can be taken up */
+  /** From now on what belongs to no call comes here. @param reached where the server's stream can be taken up */
   listen(headers: ForwardedHeaders, reached: string | null = null): void {
     const { upstream, isEnded, changed } = this.#options;
     if (this.#listening !== null || isEnded()) return;

@@ -31,7 +31,7 @@ export function callsIn(messages: readonly RpcMessage[]): string[] {
   return messages.flatMap(({ kind, id }) => (kind === 'request' && id !== null ? [id] : []));
 }
 
-/** The same of calls that it waits for no longer. */
+/** Calls that a client cancels by what it sends, by their ids as JSON. */
 export function cancelledIn(messages: readonly RpcMessage[]): string[] {
   return messages.flatMap(({ method, value }) => {
     if (method !== 'notifications/cancelled') return [];

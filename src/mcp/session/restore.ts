@@ -56,7 +56,7 @@ async function restoreSession(
   open: Map<string, LeftStream>,
   restore: (record: SessionRecord) => Session | null,
 ): Promise<Session | null> {
-  // None: the process ended before it had told anybody of the session.
+  // Without a record, the process ended before anybody had heard of the session.
   const [written] = head === 0 ? [] : await streams.read(ref, head - 1);
   if (written === undefined) return null;
   const record = JSON.parse(textOf(written)) as SessionRecord;

@@ -24,7 +24,7 @@ import type { SessionRecord } from './session-record.js';
 import { SessionStreams } from './session-streams.js';
 import { SharedSession } from './shared-session.js';
 
-/** Another broker has heard of one long before so many follow. */
+/** Cancelled calls that are kept: other brokers have heard of the oldest long before so many follow. */
 const CANCELLED_MAX = 100;
 
 export class Session {
@@ -40,12 +40,12 @@ export class Session {
   readonly keeper: SessionKeeper | null;
   /** Null: no other broker has a part in it. */
   readonly shared: SharedSession | null;
-  /** Negotiated; that of the client's request until then. */
+  /** As it was negotiated with the server; empty until then. */
   revision = '';
   /** What the server can do, by the names of its capabilities. */
   capabilities: readonly string[] = [];
   usedAtMs = 0;
-  /** Called when it ends, for the last that is said on its own stream. */
+  /** Called when it ends, so that the last can be said on its own stream. */
   ending: ((own: MessageStream) => void) | null = null;
 
   readonly #options: SessionOptions;

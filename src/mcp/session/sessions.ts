@@ -153,7 +153,7 @@ export class Sessions implements Iterable<Session> {
     }
   }
 
-  /** What is kept of it goes as well, or when the next process finds it unused. */
+  /** What is kept of it goes as well; where it cannot now, it goes when the next process finds it unused. */
   end(session: Session): void {
     this.endForGood(session).catch((error: unknown) => {
       if (!(error instanceof RequestError)) throw error;

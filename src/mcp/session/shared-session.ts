@@ -23,7 +23,7 @@ export interface SharedSessionOptions {
   readonly isEnded: () => boolean;
   /** This broker appends to the stream from now on. */
   readonly taken: (stream: MessageStream, history: StreamHistory) => void;
-  /** Another one does, of a call that was under way here. */
+  /** Another broker appends to the stream of a call that was under way here. */
   readonly takenAway: () => void;
   /** The session's own stream is not here any more. */
   readonly ownForgotten: (own: MessageStream) => void;
@@ -31,7 +31,7 @@ export interface SharedSessionOptions {
 
 export class SharedSession {
   readonly #options: SharedSessionOptions;
-  /** And the broker that appends to each; null: not known yet. Bounded by their readers. */
+  /** Streams that another broker appends to, and which; null: not known yet. Bounded by their readers. */
   readonly #followed = new Map<MessageStream, string | null>();
   readonly #busy = new Set<MessageStream>();
   /** Whether this broker appends to the session's own stream. */
@@ -97,7 +97,7 @@ export class SharedSession {
     return this.#isOwnHere ? own : this.#follow(own);
   }
 
-  /** Nobody reads it here. What another broker appends to is that one's. */
+  /** Nobody reads the stream here any more: if another broker appends to it, it is forgotten here. */
   left(stream: MessageStream): void {
     const { shared, byKey, ownForgotten } = this.#options;
     if (shared.isHere(stream.stream)) return;

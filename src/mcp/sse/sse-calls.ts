@@ -33,7 +33,7 @@ export class SseCalls {
   readonly #options: SseCallsOptions;
   /** Bounded by the calls of a session. */
   readonly #underWay = new Set<SseCall>();
-  /** By the ids of calls that were answered, as JSON: at which seq of the own stream the answer stands, or before it. */
+  /** By the id of an answered call, as JSON: the answer stands at this seq of the own stream, or before it. */
   readonly #answered = new Newest<number>(ANSWERED_MAX);
 
   constructor(options: SseCallsOptions) {

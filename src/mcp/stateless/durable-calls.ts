@@ -72,7 +72,7 @@ export class DurableCalls {
     this.#options = options;
   }
 
-  /** @returns what a request is answered that was made before; null: it was not. */
+  /** @returns the answer to a request that was made before; null: it was not made before. */
   async repeated(request: ClientRequest, body: Uint8Array): Promise<Verdict | null> {
     const key = request.forwarded['idempotency-key'];
     if (key === undefined) return null;
@@ -250,8 +250,8 @@ export class DurableCalls {
 }
 
 /**
- * An id of a process before, it may be, whose secret is gone with it: to be refused does not end a call for its client. It
- * is told nothing but what it says itself, and what it is given is not signed.
+ * The id may be of an earlier process, whose secret is gone with it. A refusal does not end a call for its client, so its
+ * calls are answered as lost. It is told nothing but what it says itself, under the id that it has brought.
  */
 function settleClaimed(lastEventId: string): Verdict {
   const claimed = EventIds.claimed(lastEventId);

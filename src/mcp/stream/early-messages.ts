@@ -1,4 +1,4 @@
-/** Characters kept: of longer answers the edge reads the stream. */
+/** Characters kept; a longer answer is read out of its stream by the edge. */
 const LENGTH_MAX = 16_384;
 /** What an event's data cannot have in one line. */
 const LINE_BREAK = /[\r\n]/;

@@ -20,7 +20,7 @@ import { StreamWriter, type Taken } from './stream-writer.js';
  * then on it has an id to come back with.
  */
 const BEGIN_MS = 5;
-/** The same, of a call whose client shows the server who it is, and may have to be told by a status that it may not. */
+/** The same for a call whose client shows the server a credential, which the server may refuse by a status. */
 const JUDGED_MS = 500;
 
 export interface MessageStreamOptions {

@@ -3,7 +3,7 @@ import type { MessageSink, Upstream } from './upstream.js';
 /** How long a server may take to answer what was cancelled, milliseconds. */
 const CANCELLED_MS = 1000;
 
-/** What goes to it may be cancelled. */
+/** A sink of calls that may be cancelled. */
 export interface CancellableSink extends MessageSink {
   /** Ends it if nobody waits for an answer. @returns whether it was under way. */
   dismiss(): boolean;

@@ -16,12 +16,12 @@ export function isEventStream(response: HttpResponse): boolean {
   return response.header('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
 }
 
-/** What servers say with a 400 that have forgotten a session, those of the official SDK's examples among them. */
+/** What servers that have forgotten a session say with a 400, those of the official SDK's examples among them. */
 const SESSION_WORDS = /session|not initialized/i;
 
 /**
  * Whether a refusal says that the server does not know the session: by 404, or by a 400 that speaks of the session and
- * answers no call. That it speaks of it in vain costs a session begun anew and nothing else.
+ * answers no call. If it meant something else, a session is begun anew for nothing, and no more.
  */
 export function hasForgotten({ status, body }: Reply): boolean {
   if (status !== 400 || !SESSION_WORDS.test(body)) return status === 404;

@@ -48,7 +48,7 @@ export class HttpExchange implements Dispatcher.DispatchHandlers {
   }
 
   onComplete(): void {
-    // The end of a body without a length is the end of its connection, and be it that it was hung up here.
+    // A body without a length ends with its connection, also where it was this side that hung up.
     if (this.#isOver) return;
     this.#isOver = true;
     this.#response?.end('end');

@@ -14,7 +14,7 @@ import { UpstreamError } from './upstream.js';
  * request that meets that hang-up is lost and may not be sent again.
  */
 const IDLE_MS = 3000;
-/** A server that names its own patience hangs up so much earlier than it says, at the worst. */
+/** How much earlier than it says a server may hang up that names its keep-alive time. */
 const HINT_MARGIN_MS = 1000;
 /** Connections kept for later. */
 const IDLE_CONNECTIONS_MAX = 64;

@@ -25,7 +25,7 @@ import {
 
 /** Failed attempts in a row, to take up a stream, after which its call is given up. */
 const RESUMES_MAX = 5;
-/** What may be otherwise at the next attempt. */
+/** Failures that the next attempt may not meet. */
 const MAY_PASS: ReadonlySet<UpstreamReason> = new Set(['unreachable', 'broken']);
 /** The longest pause that a server may ask for, and between attempts to listen. */
 const PAUSE_MS_MAX = 30_000;
@@ -55,7 +55,7 @@ export class HttpUpstream implements Upstream {
   /** The server's name for the session; null: it has none. */
   #sessionId: string | null = null;
   #revision: string | null = null;
-  /** What the client has shown last that the server took: what goes on may outlive what it began with. */
+  /** The newest credential of the client that the server took: what goes on may outlive the one it began with. */
   #authorization: string | null = null;
   /** What began the session, to begin it again. */
   #beginning: { body: Uint8Array; headers: ForwardedHeaders } | null = null;

@@ -1,9 +1,8 @@
 /**
  * The replicated log on a JetStream stream of NATS: a subject for each stream and, below it, for each of its named
- * subscribers; a message for each entry. JetStream
- * orders the messages, replicates them before it acknowledges, and compares the newest of a subject with the one that
- * a message is to follow. With several replicas it does so before it orders, so that two messages that come at once
- * may both pass.
+ * subscribers; a message for each entry. JetStream orders the messages, replicates them before it acknowledges, and
+ * compares the newest of a subject with the one that a message is to follow. With several replicas it compares before it
+ * orders, so that two messages that come at once may both pass.
  */
 
 import {

@@ -4,7 +4,7 @@ import { checkBlocks } from './store-check.js';
 import { blocksEnd, blocksFrom, producersRange, streamKey } from './store-keys.js';
 import type { StreamTail } from './stream-tail.js';
 
-/** What is to be deleted, above all blocks: they go in the background, some with each commit. Single user: the writer. */
+/** What is to be deleted, blocks above all. It goes in the background, some with each commit. Single user: the writer. */
 export class BlockDeletes {
   readonly #store: LmdbStore;
   /** Streams that live; of one that is not here, all goes. */
@@ -40,9 +40,8 @@ export class BlockDeletes {
   }
 
   /**
-   * Deletes blocks that lie wholly below their stream's floor, all of a removed stream, with what is remembered of its
-   * publishers. The last block of a living stream
-   * stays (I3). To be called in a transaction.
+   * Deletes blocks that lie wholly below their stream's floor, and those of removed streams with what is remembered of
+   * their publishers. The last block of a living stream stays (I3). To be called in a transaction.
    *
    * @param blocksMax how many go at most; to look at a stream counts as one.
    * @returns the streams that have none left, for when the transaction is committed.

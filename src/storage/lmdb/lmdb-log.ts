@@ -40,7 +40,7 @@ import { Tombstones } from './tombstones.js';
 /** Blocks that one commit deletes beside what it writes, and for each block that it writes: or they would pile up. */
 const DELETES_MAX = 256;
 const DELETES_PER_BLOCK = 2;
-/** And where it is done to make room, for which there is little. */
+/** The same on a full medium, to make room: there is little room for the deletion itself. */
 const DELETES_FULL_MAX = 32;
 /** Blocks that go at once where the log as a whole is too large: more than a commit writes, but for small ones. */
 const TRIMS_MAX = 1024;

@@ -65,7 +65,7 @@ export class PageFile {
     this.#take(range);
   }
 
-  /** When large data is deleted, LMDB frees what the first page says, and does so otherwise for its own commit's. */
+  /** When large data is deleted, LMDB believes its first page how many pages to free, and which commit has written them. */
   checkLarge({ first, pages }: PageRange): void {
     const header = readPageHeader(this.read(first, PAGE_HEADER_BYTES));
     const isRight = header.number === first && header.kind === OVERFLOW && header.pages === pages;

@@ -29,7 +29,7 @@ const PAGES_PER_PUT = 4;
 const PAGES_PER_DELETE = 1;
 /** Above all for the list of free pages, which is written anew. */
 const PAGES_PER_COMMIT = 256;
-/** So many more than a commit takes at most there are after a look, where the disk has room. */
+/** Pages to spare after each look, beyond what a commit takes at most, where the disk has room. */
 const PAGES_AHEAD = 2048;
 /** Kept back for commits that only delete. */
 const RESERVE_PAGES = 512;
