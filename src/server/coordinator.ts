@@ -48,61 +48,10 @@ export class Coordinator {
   readonly #prefixCursors: PrefixCursors;
 
   constructor(parts: CoordinatorParts) {
-    const { directory, named, journal, metrics, activity, replay, unknownKey, shared } = parts;
+    const { activity, prefixCursors, shared } = parts;
     this.#activity = activity;
-    this.#prefixCursors = parts.prefixCursors;
-    const settle = async (name: string): Promise<void> => {
-      const settling = shared === null ? journal.settled(name) : takenUp(shared, name);
-      if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
-    };
-    const settled = async <R>(name: string, result: R): Promise<R> => {
-      await settle(name);
-      return result;
-    };
-    this.#answers = {
-      resolve: ({ name, create }) => settled(name, directory.resolve(name, create)),
-      put: ({ name, config }) => settled(name, directory.put(name, config)),
-      close: ({ name }) => settled(name, directory.close(name)),
-      remove: ({ name }) => settled(name, directory.remove(name)),
-      putAll: async ({ names, config }) => {
-        const refs = names.map((name) => directory.put(name, config).ref);
-        await Promise.all(names.map(settle));
-        return refs;
-      },
-      removeAll: async ({ names }) => {
-        for (const name of names) directory.remove(name);
-      },
-      ownStreams: () =>
-        Array.from(directory.ownStates(), ({ ref, positions: { closed, head } }) => ({
-          ref,
-          isClosed: closed,
-          head,
-        })),
-      publish: () => {
-        throw new RequestError('log_unavailable', 'edges append by themselves where no log is shared');
-      },
-      refresh: () => undefined,
-      join: ({ name, subscriber, start }) => settled(name, named.join(name, subscriber, start)),
-      acknowledge: ({ name, subscriber, cursor }) =>
-        settled(name, named.acknowledge(name, subscriber, cursor)),
-      forget: ({ name, subscriber }) => settled(name, named.forget(name, subscriber)),
-      follow: (ask) => parts.prefixCursors.follow(ask),
-      state: async ({ name }) => {
-        await settle(name);
-        const state = directory.state(name);
-        return state === null ? null : { ...state, named: named.list(state) };
-      },
-      list: (options) => listStreams(parts, options),
-      readers: async (ask) => {
-        await settle(ask.name);
-        return readStream(parts, ask);
-      },
-      activity: ({ after, limit }) => activity.after(after, limit),
-      replay,
-      unknownKey,
-      metrics: () => metrics.render(),
-      ...(shared === null ? {} : sharedAnswers(shared)),
-    };
+    this.#prefixCursors = prefixCursors;
+    this.#answers = { ...ownAnswers(parts), ...(shared === null ? {} : sharedAnswers(shared)) };
   }
 
   /** Takes up what happened at an edge. */
@@ -125,6 +74,61 @@ export class Coordinator {
       return { kind: 'answer', id, error: { code, detail, extra, headers } };
     }
   }
+}
+
+/** What is answered by what this broker has. */
+function ownAnswers(parts: CoordinatorParts): Answers {
+  const { directory, named, prefixCursors, journal, metrics, activity, replay, unknownKey, shared } = parts;
+  const settle = async (name: string): Promise<void> => {
+    const settling = shared === null ? journal.settled(name) : takenUp(shared, name);
+    if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
+  };
+  const settled = async <R>(name: string, result: R): Promise<R> => {
+    await settle(name);
+    return result;
+  };
+  return {
+    resolve: ({ name, create }) => settled(name, directory.resolve(name, create)),
+    put: ({ name, config }) => settled(name, directory.put(name, config)),
+    close: ({ name }) => settled(name, directory.close(name)),
+    remove: ({ name }) => settled(name, directory.remove(name)),
+    putAll: async ({ names, config }) => {
+      const refs = names.map((name) => directory.put(name, config).ref);
+      await Promise.all(names.map(settle));
+      return refs;
+    },
+    removeAll: async ({ names }) => {
+      for (const name of names) directory.remove(name);
+    },
+    ownStreams: () =>
+      Array.from(directory.ownStates(), ({ ref, positions: { closed, head } }) => ({
+        ref,
+        isClosed: closed,
+        head,
+      })),
+    publish: () => {
+      throw new RequestError('log_unavailable', 'edges append by themselves where no log is shared');
+    },
+    refresh: () => undefined,
+    join: ({ name, subscriber, start }) => settled(name, named.join(name, subscriber, start)),
+    acknowledge: ({ name, subscriber, cursor }) => settled(name, named.acknowledge(name, subscriber, cursor)),
+    forget: ({ name, subscriber }) => settled(name, named.forget(name, subscriber)),
+    follow: (ask) => prefixCursors.follow(ask),
+    state: async ({ name }) => {
+      await settle(name);
+      const state = directory.state(name);
+      return state === null ? null : { ...state, named: named.list(state) };
+    },
+    list: (options) => listStreams(parts, options),
+    readers: async (ask) => {
+      await settle(ask.name);
+      return readStream(parts, ask);
+    },
+    activity: ({ after, limit }) => activity.after(after, limit),
+    replay,
+    unknownKey,
+    metrics: () => metrics.render(),
+  };
 }
 
 /** Takes up what other brokers have written of a stream. While the log is away, what is known here stands. */
