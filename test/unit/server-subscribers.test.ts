@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatCursor, parseCursor } from '#gapless/core/cursor.js';
 import { RequestError } from '#gapless/errors.js';
+import { eventually } from '../support/deadline.js';
 import { type AppendFate, SharedMedium } from '../support/memory-replicated-log.js';
 import { type Prng, seededPrng } from '../support/prng.js';
 import { DEFAULTS, ReplicaStage, settle, twoBrokers } from './replica-stage.js';
@@ -141,6 +142,16 @@ describe('named subscribers of brokers that share a log', () => {
       assert.deepEqual(await broker.subscribers.join('s', 'ada', null), { start: { epoch, seq: 5 } });
     }
     assert.equal(medium.subscribers.length, 1);
+  });
+
+  test('1, 4.8 nor where one comes back before the broker has noticed (I3)', async () => {
+    const { medium, a, b, epoch } = await stage();
+    await a.subscribers.join('s', 'ada', { epoch, seq: 5 });
+    medium.replace();
+    const join = () => b.subscribers.join('s', 'ada', null);
+    await assert.rejects(join(), isRefusal('log_unavailable'));
+    const joined = await eventually('it to be let in', () => join().catch(() => false as const));
+    assert.deepEqual(joined, { start: { epoch, seq: 5 } });
   });
 
   test('7 where the log lost the newest, what was acknowledged does not go back', async () => {

@@ -87,21 +87,30 @@ export class ReplicaSubscribers {
     if (gone.length > 0 && names.isOwn(entry)) ignoreFailure(log.subscribers.dropBelow(name, null, at));
   }
 
-  /** Takes up all that the log has of one at the moment of the call, or newer. @throws {LogError} */
+  /**
+   * Takes up all that the log has of one at the moment of the call, or newer; where it has nothing, the one is forgotten.
+   * @throws {LogError}
+   */
   async catchUp(key: SubscriberKey): Promise<void> {
-    const { log } = this.#options;
     const before = this.find(key);
-    if (log.isExact) {
-      const newest = await log.subscribers.newest(key);
-      if (newest !== null) return this.#take({ stored: newest, tailAt: newest.at });
-    } else {
-      const found = await findNewest({
-        newest: () => log.subscribers.newest(key),
-        next: (from) => log.subscribers.next(key, from),
-      });
-      if (found !== null) return this.#take(found);
-    }
-    if (before !== undefined && this.find(key) === before) this.#forget(before.stored);
+    const found = await this.#newest(key);
+    if (found !== null) this.#take(found);
+    else if (before !== undefined && this.find(key) === before) this.#forget(before.stored);
+  }
+
+  /**
+   * As `catchUp`, for somebody who asks. Where the log does not have what it had, it may be another one by now, and what is
+   * known here would have to be written down there: that is found out by following it anew.
+   * @throws {LogError} then as well
+   */
+  async look(key: SubscriberKey): Promise<void> {
+    const before = this.find(key);
+    const found = await this.#newest(key);
+    if (found !== null) return this.#take(found);
+    if (before === undefined || this.find(key) !== before) return;
+    // That it was forgotten is said for a while only.
+    if (before.stored.entry.acked === null) return this.#forget(before.stored);
+    throw new LogError('io', 'the entries of a named subscriber are not in the log');
   }
 
   /** An entry that this broker wrote is in the log: resolves with whether it is the newest that counts. @throws {LogError} */
@@ -178,6 +187,18 @@ export class ReplicaSubscribers {
       this.#forget(stored);
       ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, stored.at + 1));
     }
+  }
+
+  async #newest(key: SubscriberKey): Promise<Known | null> {
+    const { log } = this.#options;
+    if (log.isExact) {
+      const stored = await log.subscribers.newest(key);
+      return stored === null ? null : { stored, tailAt: stored.at };
+    }
+    return findNewest({
+      newest: () => log.subscribers.newest(key),
+      next: (from) => log.subscribers.next(key, from),
+    });
   }
 
   #all(): Known[] {

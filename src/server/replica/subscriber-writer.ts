@@ -99,10 +99,13 @@ export class SubscriberWriter {
   /** Takes up what the log has of the subscriber and its stream. @throws {RequestError} `log_unavailable` */
   async #look(key: SubscriberKey): Promise<void> {
     const { replication, subscribers } = this.#options;
-    await Promise.all([
-      replication.refresh(key.stream),
-      subscribers.catchUp(key).catch((error: unknown) => Promise.reject(replication.unavailable(error))),
-    ]);
+    await replication.refresh(key.stream);
+    try {
+      await subscribers.look(key);
+    } catch (error) {
+      throw replication.unavailable(error);
+    }
+    replication.checkHealthy();
   }
 
   /** @returns whether it is the newest; if not, it has to be judged anew. @throws {RequestError} `log_full` */
