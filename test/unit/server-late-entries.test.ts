@@ -107,4 +107,72 @@ describe('an entry that came long after its place was taken', () => {
       assert.deepEqual(joined?.start, { epoch, seq: 60 });
     }
   });
+
+  test('2.3 does not bring back a stream that was removed', async () => {
+    await publishUpTo(3);
+    const late = entryOf(2);
+    await broker.replication.remove('s');
+    putLate(late);
+    broker.nowMs += 90_000;
+    broker.retention.sweep();
+    await eventually('all of it to go', () => medium.entries.length === 0);
+    assert.equal((await broker.replication.put('s', {})).created, true);
+    assert.equal((await start()).positions('s')?.head, 0);
+  });
+
+  test('2.3 does not bring back a stream of which nobody has lived to let the rest go', async () => {
+    await publishUpTo(3);
+    const late = entryOf(2);
+    await broker.replication.remove('s');
+    putLate(late);
+    const fresh = new ReplicaStage({ medium });
+    fresh.log.isExact = false;
+    fresh.nowMs += 90_000;
+    await fresh.replication.start();
+    await eventually('all of it to go', () => medium.entries.length === 0);
+  });
+
+  test('2.3 takes nothing from a stream although it says that it was removed (I1)', async () => {
+    await publishUpTo(5);
+    const { entry, body } = entryOf(3);
+    medium.put('s', { ...entry, state: 'removed' }, body, null);
+    const fresh = new ReplicaStage({ medium });
+    fresh.log.isExact = false;
+    fresh.nowMs += 90_000;
+    await fresh.replication.start();
+    await broker.replication.refresh('s');
+    assert.deepEqual(await fresh.data('s'), dataOf(1, 5));
+    assert.deepEqual(await (await start()).data('s'), dataOf(1, 5));
+  });
+
+  test('7 does not bring back a named subscriber that was forgotten', async () => {
+    await publishUpTo(3);
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    const epoch = broker.directory.find('s')?.epoch as string;
+    await broker.subscribers.acknowledge('s', 'ada', { epoch, seq: 1 });
+    const late = medium.subscribers.at(-1);
+    assert.ok(late !== undefined);
+    await broker.subscribers.forget('s', 'ada');
+    medium.putOf(late, { ...late.entry, writer: 'other' }, null);
+    broker.nowMs += 90_000;
+    broker.takenUp.sweep();
+    await eventually('all of it to go', () => medium.subscribers.length === 0);
+    assert.deepEqual((await broker.subscribers.join('s', 'ada', null))?.start, { epoch, seq: 3 });
+  });
+
+  test('does not count where the log has one replica by now (I3)', async () => {
+    await publishUpTo(5);
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    const epoch = broker.directory.find('s')?.epoch as string;
+    for (const seq of [1, 2]) await broker.subscribers.acknowledge('s', 'ada', { epoch, seq });
+    const late = medium.subscribers.at(-2);
+    assert.ok(late !== undefined);
+    medium.putOf(late, { ...late.entry, writer: 'other' }, null);
+    putLate(entryOf(3));
+    const exact = await ReplicaStage.start({ medium });
+    assert.equal(exact.positions('s')?.head, 5);
+    assert.deepEqual((await exact.subscribers.join('s', 'ada', null))?.start, { epoch, seq: 2 });
+    assert.equal((await exact.publish('s', ['event 6'])).first, 6);
+    assert.deepEqual(await broker.data('s'), dataOf(1, 6));
+  });
 });

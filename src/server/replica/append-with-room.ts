@@ -28,7 +28,10 @@ export async function appendWithRoom(
   }
 }
 
-/** Position of the first entry that a stream still needs: for its events, or for what is remembered of publishers. */
+/**
+ * Where the first entry lies that a stream needs: for its events, or for who published. It is one that counts, so what
+ * comes first in the log does so, however much before it is gone.
+ */
 export function firstKept({ floorAt, claimsAfter }: LogEntry): number {
-  return claimsAfter === null ? floorAt : Math.min(floorAt, claimsAfter + 1);
+  return Math.min(floorAt, claimsAfter ?? floorAt);
 }

@@ -15,7 +15,7 @@ import { Turns } from '../turns.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
-import { TOMBSTONE_MS } from './tombstones.js';
+import { dropRemoved } from './tombstones.js';
 
 export interface LogSyncOptions {
   readonly log: ReplicatedLog;
@@ -77,11 +77,12 @@ export class LogSync {
     await this.#follow(round);
     for (const stream of replica.streams()) {
       if (round.seen.has(stream.name)) continue;
-      replica.drop(stream);
-      if (round.lost?.has(stream) === true) this.#toRenew.set(stream.name, stream);
+      if (round.lost?.has(stream) === true) this.#lose(stream);
+      else replica.drop(stream);
     }
     this.#identity = extent.identity;
     await Promise.all(round.work);
+    for (const name of round.seen) if (replica.find(name) === undefined) this.#dropRemoved(name);
     for (const [name, stream] of this.#toRenew) {
       await this.#options.renew(stream);
       this.#toRenew.delete(name);
@@ -167,8 +168,8 @@ export class LogSync {
 
   /** @param round null: it is one of the new ones. */
   #received(stored: StoredEntry, round: Round | null): void {
-    const { replica, subscribers, lost, nowMs } = this.#options;
-    subscribers.followedAt = stored.at;
+    const { replica, subscribers, lost } = this.#options;
+    subscribers.followed(stored.at);
     round?.seen.add(stored.stream);
     const stream = replica.find(stored.stream);
     if (round === null && stream?.at === stored.at && !isSame(stream, stored)) {
@@ -176,11 +177,8 @@ export class LogSync {
       return lost('another entry is where one was that is known');
     }
     if (stream !== undefined && round?.lost?.has(stream) === true) {
-      replica.drop(stream);
-      if (stored.entry.epoch === stream.epoch && stored.entry.state !== 'removed') {
-        this.#toRenew.set(stream.name, stream);
-        return;
-      }
+      this.#lose(stream);
+      if (stored.entry.epoch === stream.epoch) return;
     }
     const known = replica.find(stored.stream);
     // Entries between it and the last that was looked at were not received.
@@ -188,15 +186,18 @@ export class LogSync {
     if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
       this.#begin(this.#catchUp(stored), round);
     }
-    const { state, atMs } = stored.entry;
-    if (round !== null && state === 'removed' && atMs + TOMBSTONE_MS < nowMs()) this.#dropRemoved(stored);
+  }
+
+  #lose(stream: ReplicaStream): void {
+    this.#options.replica.lose(stream);
+    this.#toRenew.set(stream.name, stream);
   }
 
   #receivedSubscriber(stored: StoredSubscriber, round: Round | null): void {
     const { subscribers } = this.#options;
     const read = subscribers.received(stored);
     if (read !== null) this.#begin(read, round);
-    subscribers.followedAt = stored.at;
+    subscribers.followed(stored.at);
   }
 
   #begin(read: () => Promise<void>, round: Round | null): void {
@@ -206,11 +207,13 @@ export class LogSync {
     work.catch((error: Error) => (round === null ? this.#catchUpFailed(error) : undefined));
   }
 
-  #dropRemoved({ stream, at }: StoredEntry): void {
-    const { log } = this.#options;
-    for (const dropping of [log.dropBelow(stream, at + 1), log.subscribers.dropBelow(stream, null, at)]) {
-      dropping.catch(() => undefined);
-    }
+  /** Of what was removed by who did not live to let it go. What is not deleted now is with the next start. */
+  #dropRemoved(stream: string): void {
+    const { log, replica, nowMs } = this.#options;
+    const dropping = this.#reads.take(() => dropRemoved(log, replica, { stream, nowMs: nowMs() }));
+    dropping.catch((error: unknown) => {
+      if (!(error instanceof LogError)) throw error;
+    });
   }
 
   /** Entries of this stream are missing here: none that comes is taken up before they were read. @returns reads them. */

@@ -22,7 +22,7 @@ import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Change } from './replica-writer.js';
 import type { Replication } from './replication.js';
 import type { StreamUse } from './stream-use.js';
-import { Tombstones } from './tombstones.js';
+import { dropRemoved, Tombstones } from './tombstones.js';
 import { StreamGone } from './waiting-publish.js';
 import type { WriteNames } from './write-names.js';
 
@@ -72,16 +72,18 @@ export class ReplicaRetention {
   /** A stream was removed. Its events go from the log at once; the entry that says so goes when all have heard of it. */
   removed({ name, entry, at }: ReplicaStream): void {
     if (!this.#options.names.isOwn(entry)) return;
-    this.#tombstones.add({ stream: name, at, atMs: entry.atMs });
+    this.#tombstones.add({ stream: name, atMs: entry.atMs });
     this.#drop(name, at);
   }
 
   /** Call it each second. */
   sweep(): void {
-    const { replica, held, names, status, nowMs: now } = this.#options;
+    const { log, replica, held, names, status, nowMs: now } = this.#options;
     const nowMs = now();
     this.#sweepsWithRoom = status.fault === LOG_FULL ? 0 : this.#sweepsWithRoom + 1;
-    for (const { stream, at } of this.#tombstones.takeOld(nowMs)) this.#drop(stream, at + 1);
+    for (const stream of this.#tombstones.takeOld(nowMs)) {
+      dropRemoved(log, replica, { stream, nowMs }).catch((error: unknown) => this.#failed(error));
+    }
     let keptBytes = 0;
     for (const stream of replica.streams()) {
       keptBytes += stream.entry.bytes - stream.entry.floorBytes;
@@ -102,12 +104,13 @@ export class ReplicaRetention {
   #begin(stream: ReplicaStream, due: Due, nowMs: number): void {
     if (this.#busy.has(stream)) return;
     this.#busy.add(stream);
+    const { floor } = stream.entry;
     void this.#act(stream, due, nowMs)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
         this.#busy.delete(stream);
-        // It may have grown meanwhile.
-        if (!stream.isGone) this.grown(stream);
+        // It may have grown meanwhile. What could not be done now is left to the next sweep.
+        if (!stream.isGone && stream.entry.floor > floor) this.grown(stream);
       });
   }
 

@@ -45,8 +45,6 @@ const RESTORE_TRIES_MAX = 10;
 export class ReplicaSubscribers {
   /** Position of the newest entry of any subscriber. */
   lastAt = 0;
-  /** All that the log has up to this position was received. */
-  followedAt = 0;
   readonly #options: ReplicaSubscribersOptions;
   /** By stream and subscriber. */
   readonly #known = new Map<string, Map<string, Known>>();
@@ -59,6 +57,10 @@ export class ReplicaSubscribers {
   /** Own writes of each subscriber since the log was told to delete what is old. */
   readonly #oldEntries = new Map<string, number>();
   #seen: Set<string> | null = null;
+  /** All that the log has up to this position was received. */
+  #followedAt = 0;
+  /** Newest position of what came since following began anew, in which not all is there before the end. */
+  #receivedAt = 0;
 
   constructor(options: ReplicaSubscribersOptions) {
     this.#options = options;
@@ -70,7 +72,13 @@ export class ReplicaSubscribers {
 
   /** Whether all that the log has of them up to a position was taken up. */
   knowsUpTo(at: number): boolean {
-    return this.followedAt >= at && this.#behind.size === 0;
+    return this.#followedAt >= at && this.#behind.size === 0;
+  }
+
+  /** Something was received, of a stream or a named subscriber. */
+  followed(at: number): void {
+    if (this.#seen === null) this.#followedAt = at;
+    else this.#receivedAt = at;
   }
 
   /** A stream is there, perhaps anew: what is known of its subscribers is theirs. */
@@ -126,8 +134,10 @@ export class ReplicaSubscribers {
   /** Following begins anew. @param hasLost the log is another, or shorter than it was. */
   begin(hasLost: boolean): void {
     this.#seen = new Set();
+    this.#receivedAt = 0;
     this.#behind.clear();
     if (!hasLost) return;
+    this.#followedAt = 0;
     for (const { stored } of this.#all()) {
       // What is there already was known before the log failed a second time.
       if (!this.#toRestore.has(keyOf(stored))) this.#toRestore.set(keyOf(stored), stored);
@@ -144,10 +154,6 @@ export class ReplicaSubscribers {
     const isBeginning = this.#seen !== null;
     this.#seen?.add(key);
     if (stored.at <= (known?.tailAt ?? 0)) return null;
-    if (this.#options.log.isExact) {
-      this.#take({ stored, tailAt: stored.at });
-      return null;
-    }
     const { previous } = stored.entry;
     const follows = known === undefined ? previous === 0 : previous <= known.stored.at;
     // Entries between it and the last that was looked at may not have been received.
@@ -164,6 +170,7 @@ export class ReplicaSubscribers {
     const { replica, log } = this.#options;
     const seen = this.#seen;
     this.#seen = null;
+    this.#followedAt = Math.max(this.#followedAt, this.#receivedAt);
     for (const stored of this.#toRestore.values()) await this.#restore(stored);
     this.#toRestore.clear();
     for (const { stored, tailAt } of this.#all()) {
@@ -183,18 +190,16 @@ export class ReplicaSubscribers {
     for (const [key, stored] of this.#tombstones) {
       if (stored.entry.atMs + TOMBSTONE_MS > nowMs()) return;
       this.#tombstones.delete(key);
-      if (this.find(stored)?.stored !== stored) continue;
+      const known = this.find(stored);
+      if (known?.stored !== stored) continue;
       this.#forget(stored);
-      ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, stored.at + 1));
+      // What came later and does not count would seem to, left there alone.
+      ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, known.tailAt + 1));
     }
   }
 
-  async #newest(key: SubscriberKey): Promise<Known | null> {
+  #newest(key: SubscriberKey): Promise<Known | null> {
     const { log } = this.#options;
-    if (log.isExact) {
-      const stored = await log.subscribers.newest(key);
-      return stored === null ? null : { stored, tailAt: stored.at };
-    }
     return findNewest({
       newest: () => log.subscribers.newest(key),
       next: (from) => log.subscribers.next(key, from),

@@ -32,7 +32,7 @@ export interface ReplicaOptions {
   readonly removed: (stream: ReplicaStream) => void;
 }
 
-/** Removed streams that are remembered, so that an entry which comes late does not bring one back. */
+/** Streams of which it is remembered that they went, so that what comes late does not bring one back. */
 const GONE_MAX = 10_000;
 /** Entries of a stream that are read one by one; if more are missing, only the newest is, and readers go to the log. */
 const READ_MAX = 64;
@@ -45,6 +45,8 @@ export class Replica {
   readonly #catchingUp = new Map<string, { now: Promise<void>; next: Promise<void> | null }>();
   /** By the name of a removed stream: the position of its last entry. */
   readonly #goneAt = new Map<string, number>();
+  /** Epochs of which the log has lost some, and whose they were. */
+  readonly #lostEpochs = new Map<string, string>();
   /** Position of the newest entry of any stream. */
   lastAt = 0;
 
@@ -77,9 +79,7 @@ export class Replica {
     const stream = this.#streams.get(name);
     const newestAt = stream?.at ?? this.#goneAt.get(name);
     if (at <= (stream?.tailAt ?? newestAt ?? 0)) return true;
-    if (
-      newestAt === undefined ? entry.previous > 0 && !this.#options.log.isExact : entry.previous > newestAt
-    ) {
+    if (newestAt === undefined ? entry.previous > 0 : entry.previous > newestAt) {
       return false;
     }
     if (newestAt !== undefined && entry.previous < newestAt) {
@@ -132,6 +132,16 @@ export class Replica {
     stream.looked(Number.POSITIVE_INFINITY);
     this.#options.directory.remove(stream.name);
     stream.observer?.gone();
+  }
+
+  /** The log has lost some of the stream's epoch: it is no more, and will not be taken up again (I3). */
+  lose(stream: ReplicaStream): void {
+    remember(this.#lostEpochs, stream.epoch, stream.name);
+    this.drop(stream);
+  }
+
+  hasLost(epoch: string): boolean {
+    return this.#lostEpochs.has(epoch);
   }
 
   /** Who published to a stream, read from the log where that was not done yet. @throws {LogError} */
@@ -211,7 +221,7 @@ export class Replica {
     if (stream.book !== null) record(stream.book, entry);
     if (entry.state === 'removed') {
       stream.observer?.advanced(entry);
-      this.#remember(stored);
+      remember(this.#goneAt, stored.stream, stored.at);
       this.drop(stream);
       return this.#options.removed(stream);
     }
@@ -222,25 +232,18 @@ export class Replica {
     if (entry.count > 0) this.#options.grown(stream);
   }
 
-  #remember({ stream, at }: StoredEntry): void {
-    this.#goneAt.delete(stream);
-    this.#goneAt.set(stream, at);
-    for (const oldest of this.#goneAt.keys()) {
-      if (this.#goneAt.size <= GONE_MAX) break;
-      this.#goneAt.delete(oldest);
-    }
-  }
-
-  /** The log is not the one that it was: positions of before mean nothing. */
+  /** The log is not the one that it was: of the positions of before only those mean something where it has the entry. */
   forgetPositions(): void {
     this.#goneAt.clear();
     this.lastAt = 0;
+    for (const stream of this.#streams.values()) stream.tailAt = stream.at;
   }
 
   #open(stored: StoredEntry): void {
     const { directory, filler, logger } = this.#options;
     const { entry, stream: name } = stored;
-    if (entry.state === 'removed') return this.#remember(stored);
+    if (entry.state === 'removed') return remember(this.#goneAt, name, stored.at);
+    if (this.hasLost(entry.epoch)) return;
     const { epoch, config, floor } = entry;
     const head = entry.head - entry.count;
     try {
@@ -270,5 +273,14 @@ function partsOf({ stream, at, entry, body }: StoredEntry): ReturnType<typeof de
 function record(book: ProducerBook, { claims, previous, atMs }: LogEntry): void {
   for (const claim of claims) {
     book.record(claim, { first: claim.first, last: claim.last }, { after: previous, atMs });
+  }
+}
+
+function remember<V>(gone: Map<string, V>, key: string, value: V): void {
+  gone.delete(key);
+  gone.set(key, value);
+  for (const oldest of gone.keys()) {
+    if (gone.size <= GONE_MAX) break;
+    gone.delete(oldest);
   }
 }

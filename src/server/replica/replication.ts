@@ -265,17 +265,22 @@ export class Replication {
 
   /**
    * The log has lost events of a stream: it begins anew under another epoch, so that no id is given twice (I3). Where
-   * another broker has done so already, that is taken up.
+   * another broker has done so already, or has removed it, that is taken up.
+   * @throws {LogError}
    */
   async #renew({ name, epoch, entry: before }: ReplicaStream): Promise<void> {
     const { log, replica } = this.#options;
-    const newest = await replica.newest(name);
-    if (newest === null || newest.stored.entry.epoch === epoch) {
-      const { state, origin } = before;
-      const entry = { ...this.#firstEntry(before.config, newest?.stored.at ?? 0), state, origin };
+    const { config, state, origin } = before;
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const newest = await replica.newest(name);
+      const there = newest?.stored.entry;
+      const isLost = there === undefined || there.epoch === epoch || replica.hasLost(there.epoch);
+      if (!isLost || there?.state === 'removed') return replica.catchUp(name);
+      // One who has not seen what was lost may be first, and goes on with the epoch of before.
+      const entry = { ...this.#firstEntry(config, newest?.stored.at ?? 0), state, origin };
       await log.append(name, entry, encodeParts([]), newest?.tailAt ?? 0);
     }
-    await replica.catchUp(name);
+    throw new LogError('io', 'others write to a stream that begins anew, over and over');
   }
 
   async #recover(first: LogError): Promise<void> {
