@@ -32,8 +32,10 @@ export class SharedMedium {
   readonly followers = new Set<Follower>();
   /** Settles when all that was proposed is there. */
   proposed: Promise<unknown> = Promise.resolve();
+  /** Times that it has lost something: what was under way then does not go in. */
+  losses = 0;
   /** Appends that are late, and after how many others each goes in. */
-  readonly #late: { othersLeft: number; readonly put: () => void }[] = [];
+  #late: { othersLeft: number; readonly put: () => void }[] = [];
 
   /** It is deleted, and another one made in its place, which has nothing. */
   replace(): void {
@@ -66,6 +68,20 @@ export class SharedMedium {
 
   putAfter(others: number, put: () => void): void {
     this.#late.push({ othersLeft: others, put });
+  }
+
+  /** Nothing is late any more. */
+  putAllLate(): void {
+    for (const { put } of this.#late.splice(0)) put();
+  }
+
+  /** Loses the newest, as a machine that fails may; positions are given again. */
+  lose(count: number): void {
+    this.losses++;
+    this.#late = [];
+    this.lastAt = Math.max(0, this.lastAt - count);
+    this.entries = this.entries.filter(({ at }) => at <= this.lastAt);
+    this.subscribers = this.subscribers.filter(({ at }) => at <= this.lastAt);
   }
 
   #putLate(): void {
@@ -161,7 +177,15 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     },
   };
 
-  async #append(after: number, appending: Appending): Promise<number | null> {
+  async #append(after: number, { newestAt, put }: Appending): Promise<number | null> {
+    const { losses } = this.#medium;
+    const appending: Appending = {
+      newestAt,
+      put: (after) => {
+        if (this.#medium.losses === losses) return put(after);
+        throw new LogError('io', 'told to lose what is under way');
+      },
+    };
     await this.#reach();
     const fate = this.fate();
     if (fate === 'late' && !this.isExact && after > 0 && appending.newestAt() === after) {
@@ -178,7 +202,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   async #propose(after: number, { newestAt, put }: Appending): Promise<number | null> {
     if (newestAt() !== after) return null;
     const proposed = this.#medium.proposed.then(() => this.#pause()).then(() => put(null));
-    this.#medium.proposed = proposed;
+    this.#medium.proposed = proposed.catch(() => undefined);
     return proposed;
   }
 

@@ -175,4 +175,16 @@ describe('an entry that came long after its place was taken', () => {
     assert.equal((await exact.publish('s', ['event 6'])).first, 6);
     assert.deepEqual(await broker.data('s'), dataOf(1, 6));
   });
+
+  test('2.3 is not taken for the one that made a stream anew, by who has missed both', async () => {
+    await publishUpTo(3);
+    const other = await start();
+    await broker.replication.remove('s');
+    other.log.isDeaf = true;
+    const { ref } = await broker.replication.put('s', {});
+    const { entry, body } = medium.entries.at(-1) as StoredEntry;
+    medium.put('s', { ...entry, epoch: 'late', origin: 'late', writer: 'other' }, body, null);
+    await other.replication.start();
+    assert.equal(other.directory.find('s')?.epoch, ref.epoch);
+  });
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LogError } from '#gapless/storage/event-log.js';
+import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { ReplicaStage } from './replica-stage.js';
 
@@ -48,4 +50,56 @@ test('4.4 a stream that lost events begins anew although one that has not seen t
   assert.equal(broker.directory.find('s')?.epoch, other.directory.find('s')?.epoch);
   assert.equal((await broker.publish('s', ['anew'])).first, 1);
   assert.deepEqual(await other.data('s'), ['anew']);
+});
+
+test('2.3 a broker that was away while a stream went and was made anew has the new one', async () => {
+  const medium = new SharedMedium();
+  const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await broker.publish('s', ['1', '2', '3']);
+  other.log.isDeaf = true;
+  await broker.replication.remove('s');
+  broker.nowMs += 90_000;
+  broker.retention.sweep();
+  await eventually('all of it to go', () => medium.entries.length === 0);
+  const { ref } = await broker.replication.put('s', {});
+  await other.replication.start();
+  assert.equal(other.directory.find('s')?.epoch, ref.epoch);
+});
+
+test('2.3 what a broker has read of a named subscriber while its stream went hides none of the new one', async () => {
+  const medium = new SharedMedium();
+  const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await broker.publish('s', ['1', '2', '3']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  const { subscribers } = other.log;
+  const { next } = subscribers;
+  subscribers.next = async (key, from) => {
+    const stored = await next(key, from);
+    subscribers.next = next;
+    await broker.replication.remove('s');
+    return stored;
+  };
+  await other.takenUp.catchUp({ stream: 's', subscriber: 'ada' });
+  const { epoch } = await broker.publish('s', ['anew']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  assert.equal(other.named.has(epoch, 'ada'), true);
+});
+
+test('4.4 a broker that misses entries while it comes back to the log follows it once more', async () => {
+  const medium = new SharedMedium();
+  const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await broker.publish('s', ['1']);
+  const { follow } = other.log;
+  let lose = true;
+  other.log.follow = async (follower) => {
+    const stop = await follow.call(other.log, follower);
+    if (!lose) return stop;
+    lose = false;
+    stop();
+    follower.lost('told to be lost at once');
+    return stop;
+  };
+  await other.replication.recovered(new LogError('io', 'told to be lost'));
+  await broker.publish('s', ['2']);
+  assert.equal(other.positions('s')?.head, 2);
 });

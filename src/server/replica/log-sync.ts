@@ -180,9 +180,9 @@ export class LogSync {
       this.#lose(stream);
       if (stored.entry.epoch === stream.epoch) return;
     }
-    const known = replica.find(stored.stream);
+    const lookedAt = replica.lookedAt(stored.stream);
     // Entries between it and the last that was looked at were not received.
-    if (round !== null && known !== undefined && known.tailAt < stored.at) this.#behind.set(stored.stream, 0);
+    if (round !== null && lookedAt !== null && lookedAt < stored.at) this.#behind.set(stored.stream, 0);
     if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
       this.#begin(this.#catchUp(stored), round);
     }

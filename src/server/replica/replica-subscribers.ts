@@ -23,7 +23,7 @@ import type { WriteNames } from './write-names.js';
 
 export interface ReplicaSubscribersOptions {
   readonly log: ReplicatedLog;
-  readonly replica: Pick<Replica, 'find'>;
+  readonly replica: Pick<Replica, 'find' | 'catchUp'>;
   readonly named: Pick<NamedSubscribers, 'take'>;
   readonly names: WriteNames;
   /** Unix time, milliseconds. */
@@ -155,12 +155,14 @@ export class ReplicaSubscribers {
     this.#seen?.add(key);
     if (stored.at <= (known?.tailAt ?? 0)) return null;
     const { previous } = stored.entry;
-    const follows = known === undefined ? previous === 0 : previous <= known.stored.at;
+    // What follows nothing begins anew after all before it has gone from the log.
+    const follows = previous === 0 || (known !== undefined && previous <= known.stored.at);
     // Entries between it and the last that was looked at may not have been received.
     if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined))
       return this.#whenRead(stored);
     // One that follows another than the newest does not count.
-    const newest = known !== undefined && previous < known.stored.at ? known.stored : stored;
+    const isLate = known !== undefined && previous > 0 && previous < known.stored.at;
+    const newest = isLate ? known.stored : stored;
     this.#take({ stored: newest, tailAt: stored.at });
     return null;
   }
@@ -173,10 +175,13 @@ export class ReplicaSubscribers {
     this.#followedAt = Math.max(this.#followedAt, this.#receivedAt);
     for (const stored of this.#toRestore.values()) await this.#restore(stored);
     this.#toRestore.clear();
-    for (const { stored, tailAt } of this.#all()) {
-      const stream = replica.find(stored.stream);
-      if (stream !== undefined && stream.entry.origin !== stored.entry.origin) {
-        ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, tailAt + 1));
+    for (const { stored } of this.#all()) {
+      if (this.#isOfAnother(stored)) {
+        // It may be of one that was made since, which is not taken up yet.
+        await replica.catchUp(stored.stream);
+        const known = this.find(stored);
+        if (known === undefined || !this.#isOfAnother(known.stored)) continue;
+        ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, known.tailAt + 1));
         this.#forget(stored);
       } else if (seen?.has(keyOf(stored)) === false) {
         await this.catchUp(stored);
@@ -204,6 +209,12 @@ export class ReplicaSubscribers {
       newest: () => log.subscribers.newest(key),
       next: (from) => log.subscribers.next(key, from),
     });
+  }
+
+  /** Whether the stream that is known has been made anew before or after this was written. */
+  #isOfAnother({ stream, entry }: StoredSubscriber): boolean {
+    const known = this.#options.replica.find(stream);
+    return known !== undefined && known.entry.origin !== entry.origin;
   }
 
   #all(): Known[] {

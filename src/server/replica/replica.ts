@@ -62,6 +62,11 @@ export class Replica {
     return this.#byEpoch.get(epoch);
   }
 
+  /** Up to where the entries of a stream were looked at, also of one that is no more; null: nothing is known of it. */
+  lookedAt(name: string): number | null {
+    return this.#streams.get(name)?.tailAt ?? this.#goneAt.get(name) ?? null;
+  }
+
   /** All of them, in a list of its own: some may go while it is gone through. */
   streams(): ReplicaStream[] {
     return [...this.#streams.values()];
@@ -84,7 +89,7 @@ export class Replica {
     }
     if (newestAt !== undefined && entry.previous < newestAt) {
       // The last entry of a removed stream may be deleted by now: what begins it anew then follows nothing.
-      if (stream === undefined) return false;
+      if (stream === undefined || entry.previous === 0) return false;
       stream.looked(at);
       return true;
     }

@@ -62,6 +62,8 @@ export class Replication {
   readonly #writerParts: WriterParts;
   /** While the log fails: resolves when it can be asked again. */
   #recovering: Promise<void> | null = null;
+  /** Nothing is received any more since the log was followed last, which may be while that is not over yet. */
+  #mayMiss = false;
   #isClosing = false;
   #fail: (error: Error) => void = () => undefined;
 
@@ -77,7 +79,10 @@ export class Replication {
       subscribers,
       logger,
       renew: (stream) => this.#renew(stream),
-      lost: (reason) => void this.recovered(new LogError('io', reason)),
+      lost: (reason) => {
+        this.#mayMiss = true;
+        void this.recovered(new LogError('io', reason));
+      },
       failed: (error) => this.#fail(error),
       nowMs,
     });
@@ -288,9 +293,10 @@ export class Replication {
     logger.error({ fault: first.fault, reason: first.message }, 'the log fails');
     while (!this.#isClosing) {
       await sleep(this.#options.retryMs);
+      this.#mayMiss = false;
       try {
         await this.#sync.begin();
-        break;
+        if (!this.#mayMiss) break;
       } catch (error) {
         if (!(error instanceof LogError)) return this.#fail(error as Error);
         logger.debug({ reason: error.message }, 'the log still fails');
