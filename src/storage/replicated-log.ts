@@ -69,7 +69,7 @@ export interface Follower {
   received(stored: StoredEntry): void;
   /** Those of named subscribers, among the others and as they. */
   receivedSubscriber(stored: StoredSubscriber): void;
-  /** All that was there at the start has been received. Once. */
+  /** All that was there has been received. Once. */
   upToDate(): void;
   /** Entries may be missing from here on. Once; nothing is received any more. */
   lost(reason: string): void;
@@ -99,8 +99,14 @@ export interface ReplicatedLog {
   readonly subscribers: SubscriberLog;
   /** @throws {LogError} */
   usage(): Promise<LogUsage>;
-  /** @throws {LogError} @returns what ends it. */
-  follow(follower: Follower): Promise<() => void>;
+  /**
+   * Resolves when most of its machines have agreed on something since the call. One that is cut off from the others, and has
+   * not noticed yet, answers whatever is asked from what it has, but this.
+   * @throws {LogError}
+   */
+  confirm(): Promise<void>;
+  /** @param lastAt how far the log goes: all up to there is received before it is up to date. @throws {LogError} @returns what ends it. */
+  follow(lastAt: number, follower: Follower): Promise<() => void>;
   /** Whether it refuses all appends that would not count. Once it is open. */
   readonly isExact: boolean;
   /** Bytes that the body of an entry may have. */

@@ -70,7 +70,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('8 how large an event may be does not depend on whether a server is there just now', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log, heard } = await openLog(nats.url);
+    const { log, heard } = await openLog('own', nats.url);
     const bytesMax = log.bodyBytesMax;
     assert.ok(bytesMax > 0);
     await nats.kill();
@@ -87,7 +87,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('leaves a server that takes nothing any more, whatever it was sent', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log, heard } = await openLog(nats.url);
+    const { log, heard } = await openLog('own', nats.url);
     await nats.standStill();
     // More than the systems on both sides buffer.
     const body = new Uint8Array(LARGE_BYTES);
@@ -99,7 +99,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
 
   it('lets go of a server that says nothing when it is closed', async (context) => {
     const nats = await NatsServer.start(context);
-    const { log } = await openLog(nats.url);
+    const { log } = await openLog('own', nats.url);
     await nats.kill();
     const { mute, connection } = await startMute(nats);
     const left = once(connection.resume(), 'close');

@@ -110,7 +110,7 @@ describe('a log on three NATS servers', { skip: NATS_SKIP }, () => {
     const servers = await NatsServer.startCluster(context, 3);
     const connection = await connect({ servers: servers.map(({ port }) => `127.0.0.1:${port}`) });
     const { streams } = await jetstreamManager(connection, { checkAPI: false });
-    const { log } = await openLog(...servers.map(({ url }) => url));
+    const { log } = await openLog('own', ...servers.map(({ url }) => url));
     // The servers may have to find each other first.
     await eventually('the log to be made', () =>
       log.open().then(

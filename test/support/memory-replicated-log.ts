@@ -45,6 +45,16 @@ export class SharedMedium {
     this.lastAt = 0;
   }
 
+  /** As it is now. */
+  copy(): SharedMedium {
+    const copy = new SharedMedium();
+    copy.identity = this.identity;
+    copy.entries = [...this.entries];
+    copy.subscribers = [...this.subscribers];
+    copy.lastAt = this.lastAt;
+    return copy;
+  }
+
   newest(stream: string): StoredEntry | null {
     return this.entries.findLast((stored) => stored.stream === stream) ?? null;
   }
@@ -90,6 +100,12 @@ export class SharedMedium {
     if (due >= 0) this.#late.splice(due, 1)[0]?.put();
   }
 
+  /** Where the first entry of a stream lies; what was let go of it lay before. */
+  madeAt(stream: string): number {
+    const first = this.entries.find((stored) => stored.stream === stream);
+    return first?.entry.previous === 0 ? first.at : 0;
+  }
+
   newestOf(key: SubscriberKey): StoredSubscriber | null {
     return this.subscribers.findLast((stored) => isOf(stored, key)) ?? null;
   }
@@ -128,6 +144,8 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   isAway = false;
   /** What is appended is followed by others; this broker hears of it only by its own reads. */
   isDeaf = false;
+  /** What a machine has that is cut off from the others and answers all the same, until it is asked what it cannot answer. */
+  cutOff: SharedMedium | null = null;
   readonly #medium: SharedMedium;
   /** Time that passes before each answer. */
   readonly #pause: () => Promise<void>;
@@ -139,7 +157,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
 
   async open(): Promise<LogExtent> {
     await this.#reach();
-    return { identity: this.#medium.identity, lastAt: this.#medium.lastAt };
+    return { identity: this.#asked.identity, lastAt: this.#asked.lastAt };
   }
 
   append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
@@ -208,17 +226,17 @@ export class MemoryReplicatedLog implements ReplicatedLog {
 
   async newest(stream: string): Promise<StoredEntry | null> {
     await this.#reach();
-    return this.#medium.newest(stream);
+    return this.#asked.newest(stream);
   }
 
   async next(stream: string, from: number): Promise<StoredEntry | null> {
     await this.#reach();
-    return this.#medium.entries.find((stored) => stored.stream === stream && stored.at >= from) ?? null;
+    return this.#asked.entries.find((stored) => stored.stream === stream && stored.at >= from) ?? null;
   }
 
   async writerAt(at: number): Promise<string | null> {
     await this.#reach();
-    const { entries, subscribers } = this.#medium;
+    const { entries, subscribers } = this.#asked;
     return [...entries, ...subscribers].find((stored) => stored.at === at)?.entry.writer ?? null;
   }
 
@@ -234,18 +252,27 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     return { bytes: this.#medium.bytes, bytesMax: this.#medium.bytesMax };
   }
 
-  async follow(follower: Follower): Promise<() => void> {
+  async confirm(): Promise<void> {
     await this.#reach();
+    this.cutOff = null;
+  }
+
+  async follow(lastAt: number, follower: Follower): Promise<() => void> {
+    await this.#reach();
+    this.cutOff = null;
     const medium = this.#medium;
     const newest = new Map<string, StoredEntry | StoredSubscriber>([
       ...medium.entries.map((stored) => [stored.stream, stored] as const),
       ...medium.subscribers.map((stored) => [`${stored.stream}/${stored.subscriber}`, stored] as const),
     ]);
+    const later: StoredEntry[] = [];
     for (const stored of [...newest.values()].sort((a, b) => a.at - b.at)) {
       if ('subscriber' in stored) follower.receivedSubscriber(stored);
+      else if (medium.madeAt(stored.stream) > lastAt) later.push(stored);
       else follower.received(stored);
     }
     follower.upToDate();
+    for (const stored of later) follower.received(stored);
     const own: Follower = {
       ...follower,
       received: (stored) => {
@@ -260,6 +287,10 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   }
 
   async close(): Promise<void> {}
+
+  get #asked(): SharedMedium {
+    return this.cutOff ?? this.#medium;
+  }
 
   async #reach(): Promise<void> {
     await this.#pause();

@@ -50,11 +50,14 @@ export function useSharedBroker(servers: number, ...flags: string[]): SuiteBroke
 }
 
 /** A log that is asked without a broker, and what it hears of its connection. */
-export async function openLog(...urls: string[]): Promise<{ log: JetStreamLog; heard: boolean[] }> {
+export async function openLog(
+  stream: string,
+  ...urls: string[]
+): Promise<{ log: JetStreamLog; heard: boolean[] }> {
   const heard: boolean[] = [];
   const log = await JetStreamLog.connect({
     ...{ urls, credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
-    ...{ stream: 'own', replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
+    ...{ stream, replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
     tooSmall: () => assert.fail(),
     connected: (isConnected) => heard.push(isConnected),
   });

@@ -11,6 +11,7 @@ export class TcpProxy {
   cuts = 0;
   #ofRequest = false;
   #isStalled = false;
+  #isHeld = false;
   #pickBytes: () => number = () => Number.POSITIVE_INFINITY;
 
   private constructor(targetPort: number) {
@@ -57,6 +58,21 @@ export class TcpProxy {
     for (const [, broker] of this.#pairs) broker.resume();
   }
 
+  /** Nothing passes either way, until `release`, and no connection ends by it. */
+  hold(): void {
+    this.#isHeld = true;
+    for (const pair of this.#pairs) this.#holdPair(pair);
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    for (const [client, broker] of this.#pairs) {
+      client.pipe(broker);
+      if (!this.#isStalled) broker.resume();
+    }
+  }
+
   async stop(): Promise<void> {
     this.cutAll();
     this.#server.close();
@@ -86,6 +102,12 @@ export class TcpProxy {
       });
     });
     if (this.#isStalled) broker.pause();
+    if (this.#isHeld) this.#holdPair(pair);
+  }
+
+  #holdPair([client, broker]: [Socket, Socket]): void {
+    client.unpipe(broker).pause();
+    broker.pause();
   }
 
   #cut(pair: [Socket, Socket]): void {

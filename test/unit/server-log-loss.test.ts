@@ -89,8 +89,8 @@ test('4.4 a broker that misses entries while it comes back to the log follows it
   await broker.publish('s', ['1']);
   const { follow } = other.log;
   let lose = true;
-  other.log.follow = async (follower) => {
-    const stop = await follow.call(other.log, follower);
+  other.log.follow = async (lastAt, follower) => {
+    const stop = await follow.call(other.log, lastAt, follower);
     if (!lose) return stop;
     lose = false;
     stop();

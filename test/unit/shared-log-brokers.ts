@@ -77,10 +77,10 @@ export class SharedLogBrokers {
     const stage = new ReplicaStage({ medium: this.medium, pause, random });
     stage.log.isExact = this.#isExact;
     const { follow } = stage.log;
-    stage.log.follow = (follower) => {
+    stage.log.follow = (lastAt, follower) => {
       stage.log.isDeaf = false;
       this.#lost.set(stage, follower.lost);
-      return follow.call(stage.log, follower);
+      return follow.call(stage.log, lastAt, follower);
     };
     stage.log.fate = () =>
       this.#isCalm || prng.chance(0.93) ? 'answered' : prng.pick(['unanswered', 'lost', 'late'] as const);

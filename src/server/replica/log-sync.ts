@@ -64,23 +64,24 @@ export class LogSync {
 
   /** Resolves when all was taken up that the log has. @throws {LogError} @throws {LogCorruption} */
   async begin(): Promise<void> {
-    const { log, replica, subscribers, logger } = this.#options;
+    const { replica, subscribers, logger } = this.#options;
     this.end();
-    const extent = await log.open();
-    const round: Round = { seen: new Set(), work: [], lost: await this.#lostStreams(extent) };
-    if (round.lost !== null) {
-      logger.error({ lastAt: extent.lastAt, streams: round.lost.size }, 'the log has lost entries');
+    const { identity, lastAt, lost } = await this.#open();
+    const round: Round = { seen: new Set(), work: [], lost };
+    if (lost !== null) {
+      logger.error({ lastAt, streams: lost.size }, 'the log has lost entries');
       replica.forgetPositions();
     }
     this.#behind.clear();
-    subscribers.begin(round.lost !== null);
-    await this.#follow(round);
+    subscribers.begin(lost !== null);
+    await this.#follow(round, lastAt);
     for (const stream of replica.streams()) {
-      if (round.seen.has(stream.name)) continue;
-      if (round.lost?.has(stream) === true) this.#lose(stream);
+      // One that this broker has made meanwhile is still to come.
+      if (round.seen.has(stream.name) || (lost === null && stream.at > lastAt)) continue;
+      if (lost?.has(stream) === true) this.#lose(stream);
       else replica.drop(stream);
     }
-    this.#identity = extent.identity;
+    this.#identity = identity;
     await Promise.all(round.work);
     for (const name of round.seen) if (replica.find(name) === undefined) this.#dropRemoved(name);
     for (const [name, stream] of this.#toRenew) {
@@ -91,12 +92,22 @@ export class LogSync {
   }
 
   /**
-   * Streams of which the log does not have the newest entry that was taken up; null: it has lost nothing.
+   * How far the log goes, and what it has lost some of. Whoever says that it has may be a machine that is cut off from the
+   * others, and has not what they took since: that is confirmed first.
    * @throws {LogError}
    */
-  async #lostStreams(extent: LogExtent): Promise<ReadonlySet<ReplicaStream> | null> {
+  async #open(): Promise<LogExtent & Pick<Round, 'lost'>> {
+    const { log } = this.#options;
+    const told = await log.open();
+    if (!(await this.#hasLost(told))) return { ...told, lost: null };
+    await log.confirm();
+    const extent = await log.open();
+    return { ...extent, lost: (await this.#hasLost(extent)) ? await this.#lostStreams() : null };
+  }
+
+  /** Streams of which the log does not have the newest entry that was taken up. @throws {LogError} */
+  async #lostStreams(): Promise<ReadonlySet<ReplicaStream>> {
     const { log, replica } = this.#options;
-    if (!(await this.#hasLost(extent))) return null;
     const lost = new Set<ReplicaStream>();
     const look = async (stream: ReplicaStream): Promise<void> => {
       if ((await log.writerAt(stream.at)) !== stream.entry.writer) lost.add(stream);
@@ -130,7 +141,7 @@ export class LogSync {
   }
 
   /** Resolves when the newest of each stream was received; goes on afterwards. */
-  async #follow(round: Round): Promise<void> {
+  async #follow(round: Round, lastAt: number): Promise<void> {
     const { log, lost, failed } = this.#options;
     let isUpToDate = false;
     let settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
@@ -146,7 +157,7 @@ export class LogSync {
         failed(error as Error);
       }
     };
-    this.#stop = await log.follow({
+    this.#stop = await log.follow(lastAt, {
       received: (stored) => attempt(() => this.#received(stored, isUpToDate ? null : round)),
       receivedSubscriber: (stored) =>
         attempt(() => this.#receivedSubscriber(stored, isUpToDate ? null : round)),

@@ -38,6 +38,11 @@ export class JetStreamDropping {
     }
   }
 
+  /** Which has to be agreed on like any deletion. @throws an error of JetStream */
+  dropNothing(): Promise<void> {
+    return this.#delete(0);
+  }
+
   async #deleteEach(filter: string, below: number): Promise<void> {
     const underWay = new Set<Promise<void>>();
     let failure: unknown = null;

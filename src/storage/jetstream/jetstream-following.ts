@@ -1,6 +1,9 @@
 /**
  * Follows a JetStream stream: one consumer for all that a broker has to know, pushed as it comes and acknowledged by
  * nobody. That nothing is missing is seen by the consumer's own count, and by heartbeats while nothing comes.
+ *
+ * The servers choose which of them has the consumer, and one that has lost its disk, or was away, begins with what it has
+ * by then. So it is asked elsewhere whether something is missing; such a one is given a moment, and then left.
  */
 
 import type { ConsumerConfig, JetStreamManager } from '@nats-io/jetstream';
@@ -10,6 +13,10 @@ export interface FollowingOptions {
   readonly stream: string;
   readonly subjects: string;
   readonly config: Partial<ConsumerConfig>;
+  /** How far the stream goes. */
+  readonly lastAt: number;
+  /** Position of the first message from a position on, as the leader has it; null: none. */
+  readonly nextAt: (from: number) => Promise<number | null>;
   readonly received: (message: Msg, at: number) => void;
   readonly upToDate: () => void;
   readonly lost: (reason: string) => void;
@@ -19,6 +26,8 @@ export interface FollowingOptions {
 
 const HEARTBEAT_MS = 1000;
 const HEARTBEATS_MISSED_MAX = 3;
+/** How long a server may be behind the others that is followed. */
+const BEHIND_MS_MAX = 1000;
 /** The server forgets a consumer whose broker has gone. */
 const INACTIVE_MS = 30_000;
 const NANOS_PER_MS = 1_000_000;
@@ -33,6 +42,10 @@ export class JetStreamFollowing {
   #consumer = '';
   #count = 0;
   #missed = 0;
+  /** Position of the newest message that was received. */
+  #at = 0;
+  #isAsking = false;
+  #behind: NodeJS.Timeout | undefined;
   #isUpToDate = false;
   #ended = false;
 
@@ -101,6 +114,7 @@ export class JetStreamFollowing {
     if (delivery === null) return this.#lose(`a message that is not the consumer's: ${message.subject}`);
     if (delivery.count !== this.#count + 1) return this.#lose('a message is missing');
     this.#count = delivery.count;
+    this.#at = delivery.at;
     this.#options.received(message, delivery.at);
     if (delivery.pending === 0) this.#catchUp();
   }
@@ -118,8 +132,27 @@ export class JetStreamFollowing {
     else if (!isQuestion && stalled === '') this.#catchUp();
   }
 
+  /** All has come that the server has which sends it. */
   #catchUp(): void {
-    if (this.#isUpToDate || this.#ended) return;
+    if (this.#isUpToDate || this.#isAsking || this.#ended) return;
+    const { lastAt, nextAt } = this.#options;
+    if (this.#at >= lastAt) return this.#becomeUpToDate();
+    this.#isAsking = true;
+    this.#behind ??= setTimeout(() => this.#lose('the server that sends it is behind'), BEHIND_MS_MAX);
+    // What was the newest may have been deleted.
+    nextAt(this.#at + 1).then(
+      (next) => {
+        this.#isAsking = false;
+        if (next === null || next > lastAt) this.#becomeUpToDate();
+        else if (next <= this.#at) this.#catchUp();
+      },
+      (error: Error) => this.#lose(error.message),
+    );
+  }
+
+  #becomeUpToDate(): void {
+    if (this.#ended) return;
+    clearTimeout(this.#behind);
     this.#isUpToDate = true;
     this.#options.upToDate();
   }
@@ -134,6 +167,7 @@ export class JetStreamFollowing {
     if (this.#ended) return;
     this.#ended = true;
     clearInterval(this.#watchdog);
+    clearTimeout(this.#behind);
     this.#subscription.unsubscribe();
     if (this.#consumer === '') return;
     // The server forgets it by itself as well.

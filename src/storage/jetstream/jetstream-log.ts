@@ -172,11 +172,19 @@ export class JetStreamLog implements ReplicatedLog {
     return { bytes: state.bytes, bytesMax: config.max_bytes > 0 ? config.max_bytes : null };
   }
 
-  follow(follower: Follower): Promise<() => void> {
+  confirm(): Promise<void> {
+    return attempt(() => this.#dropping.dropNothing());
+  }
+
+  follow(lastAt: number, follower: Follower): Promise<() => void> {
     return attempt(() =>
       JetStreamFollowing.start(this.#connection, this.#manager, {
         stream: this.#options.stream,
         subjects: this.#subjects.all,
+        // One server alone has all that there is, also where somebody has deleted the newest of a subject.
+        lastAt: this.isExact ? 0 : lastAt,
+        nextAt: async (from) =>
+          (await this.#get({ seq: from, next_by_subj: this.#subjects.all }))?.at ?? null,
         config: {
           ack_policy: AckPolicy.None,
           deliver_policy: DeliverPolicy.LastPerSubject,
