@@ -33,15 +33,22 @@ export class FilledStream {
   }
 
   /**
-   * Publishes so many events more, in batches, each after the answer to the last. Each has a connection of its own: one
-   * that waits for a busy test to read its answer is closed as idle.
+   * Publishes so many events more, in batches, each after the answer to the last. Each has a connection of its own, and a
+   * key with which it can be tried once more: one that waits for a busy test is closed as idle.
    */
   async fill(events: number): Promise<void> {
     const end = this.head + events;
     while (this.head < end) {
       const last = Math.min(end, this.head + BATCH_EVENTS);
       const batch = range(this.head + 1, last).map((seq) => ({ type: typeOf(seq), data: this.dataOf(seq) }));
-      const published = await publish(this.port, this.name, JSON.stringify(batch), MEDIA_TYPES.batch);
+      const tryOnce = () =>
+        publish(this.port, this.name, JSON.stringify(batch), MEDIA_TYPES.batch, {
+          'Idempotency-Key': `up to ${last}`,
+        });
+      const published = await tryOnce().catch((error: Error) => {
+        if (!error.message.includes('the connection closed')) throw error;
+        return tryOnce();
+      });
       assert.deepEqual(published, { epoch: this.epoch, first: this.head + 1, last });
       this.head = last;
     }
