@@ -31,6 +31,8 @@ export class JetStreamDropping {
 
   /** @throws an error of JetStream; some may be deleted by then. */
   async drop(filter: string, below: number, { isReplicated }: { isReplicated: boolean }): Promise<void> {
+    // JetStream takes a position before which nothing can lie for none at all, and purges everything.
+    if (below <= 1) return;
     if (this.#canPurge || !isReplicated) {
       await this.#manager.streams.purge(this.#stream, { filter, seq: below });
     } else {
