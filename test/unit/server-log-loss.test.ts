@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { LOG_HEALTHY } from '#gapless/ring/log-status.js';
 import { LogError } from '#gapless/storage/event-log.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
-import { ReplicaStage } from './replica-stage.js';
+import { ReplicaStage, settle } from './replica-stage.js';
 
 test('4.4 a stream of which the log lost nothing but an entry that did not count goes on', async () => {
   const medium = new SharedMedium();
@@ -100,4 +101,58 @@ test('4.4 a broker that misses entries while it comes back to the log follows it
   await other.replication.recovered(new LogError('io', 'told to be lost'));
   await broker.publish('s', ['2']);
   assert.equal(other.positions('s')?.head, 2);
+});
+
+test('4.4 nothing is appended before it is known what the log has lost (I3)', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const { epoch } = await broker.publish('s', ['1']);
+  broker.log.isDeaf = true;
+  const lost = await broker.publish('s', ['2']);
+  medium.lose(1);
+  // Its place is taken by another broker, which has not seen it.
+  const { entry, body } = medium.entries[1] as (typeof medium.entries)[number];
+  medium.put('s', { ...entry, head: 2, previous: 2, writer: 'other' }, body, 2);
+  const { open } = broker.log;
+  const opened: (() => void)[] = [];
+  broker.log.open = async () => {
+    await new Promise<void>((resolve) => opened.push(resolve));
+    return open.call(broker.log);
+  };
+  const recovered = broker.replication.recovered(new LogError('io', 'told to fail'));
+  const refused = assert.rejects(broker.publish('s', ['waits']), { code: 'log_unavailable' });
+  await eventually('the log to be opened', () => opened.length > 0);
+  await settle();
+  assert.equal(medium.lastAt, 3);
+  broker.log.open = open;
+  for (const resolve of opened) resolve();
+  await Promise.all([recovered, refused]);
+  const after = await broker.publish('s', ['anew']);
+  assert.notEqual(after.epoch, epoch);
+  assert.deepEqual([lost.first, after.first], [2, 1]);
+});
+
+test('2.3 a change goes on when what was first in its place cannot be read for a moment', async () => {
+  const medium = new SharedMedium();
+  const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  await broker.publish('s', ['1']);
+  broker.log.isDeaf = true;
+  const { append, next } = broker.log;
+  const fail = async (): Promise<never> => {
+    throw new LogError('io', 'told to fail');
+  };
+  broker.log.append = fail;
+  const closed = broker.replication.close('s');
+  await eventually('it to be tried', () => broker.status.fault !== LOG_HEALTHY);
+  broker.log.append = async () => {
+    broker.log.append = append;
+    await other.publish('s', ['2']);
+    broker.log.next = async () => {
+      broker.log.next = next;
+      return fail();
+    };
+    return null;
+  };
+  await eventually('it to be closed', () => other.replica.find('s')?.entry.state === 'closed');
+  assert.notEqual(await closed, null);
 });

@@ -29,6 +29,8 @@ export interface WriterParts {
   readonly status: LogStatus;
   readonly room: LogRoom;
   readonly names: WriteNames;
+  /** While the log fails, or what it has lost is found out: resolves when that is over. Nothing is appended before. */
+  readonly recovering: () => Promise<void> | null;
   /** The log failed; resolves when it can be asked again. */
   readonly recovered: (error: LogError) => Promise<void>;
   readonly nowMs: () => number;
@@ -148,6 +150,7 @@ export class ReplicaWriter implements ReplicaObserver {
     try {
       while (this.#queue.length > 0) {
         try {
+          await this.#parts.recovering();
           await this.#step();
         } catch (error) {
           if (!(error instanceof LogError)) throw error;
@@ -168,7 +171,11 @@ export class ReplicaWriter implements ReplicaObserver {
     for (let isFirst = true; this.#group === group; isFirst = false) {
       // The entry of another broker follows the one that this was to follow, so this one would never count.
       if (this.#stream.at !== group.entry.previous) return this.#judgeAgain(group);
-      await this.#append(group, isFirst);
+      const recovering = this.#parts.recovering();
+      if (recovering === null) await this.#append(group, isFirst);
+      // Nothing of it can be in the log: it goes on where the stream is then.
+      else if (isFirst) return this.#judgeAgain(group);
+      else await recovering;
     }
     this.#count(group, startedAt);
   }
@@ -196,7 +203,13 @@ export class ReplicaWriter implements ReplicaObserver {
     // If it is refused at its first try, it was not appended. Later, what was first may be an earlier try of itself.
     if (isFirst) this.#judgeAgain(group);
     await sleep(random() * RACE_MS_MAX);
-    await replica.catchUp(name);
+    try {
+      await replica.catchUp(name);
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error;
+      // An earlier try of it may be in the log, and is looked for once more.
+      return await recovered(error);
+    }
     if (this.#stream.tailAt === after && !this.#stream.isGone) {
       await recovered(new LogError('io', 'the newest entry of a stream is not in the log'));
     }

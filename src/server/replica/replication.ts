@@ -93,6 +93,7 @@ export class Replication {
       status,
       room,
       names,
+      recovering: () => this.#recovering,
       recovered: (error) => this.recovered(error),
       nowMs,
       random,
@@ -127,7 +128,9 @@ export class Replication {
   }
 
   /**
-   * Until all that the log has was taken up again, nobody can say that a stream does not exist, nor create it.
+   * Until all that the log has was taken up again, nobody can say that a stream does not exist, nor create it. What is
+   * appended before may follow an entry that the log has lost, and name another one by a position that was given again
+   * (I3): it is refused, or waits (`WriterParts.recovering`).
    * @throws {RequestError} `log_unavailable`
    */
   checkHealthy(): void {
@@ -230,6 +233,7 @@ export class Replication {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const before = await replica.newest(name);
         const entry = this.#firstEntry(config, before?.stored.at ?? 0);
+        this.checkHealthy();
         if (before === null || before.stored.entry.state === 'removed') {
           await log.append(name, entry, encodeParts([]), before?.tailAt ?? 0);
         }

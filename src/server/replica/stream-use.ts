@@ -15,7 +15,7 @@ import type { WriteNames } from './write-names.js';
 
 export interface StreamUseOptions {
   readonly log: ReplicatedLog;
-  readonly replication: Pick<Replication, 'unavailable'>;
+  readonly replication: Pick<Replication, 'checkHealthy' | 'unavailable'>;
   readonly subscribers: ReplicaSubscribers;
   readonly names: WriteNames;
 }
@@ -42,6 +42,7 @@ export class StreamUse {
   /** Says that it is read, unless another broker does so at the same time. @throws {RequestError} */
   async touch(stream: ReplicaStream, nowMs: number): Promise<void> {
     const { log, replication, subscribers, names } = this.#options;
+    replication.checkHealthy();
     const key = readersOf(stream);
     const known = subscribers.find(key);
     const after = known?.tailAt ?? 0;
