@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { formatCursor } from '#gapless/core/cursor.js';
 import { LOG_HEALTHY } from '#gapless/ring/log-status.js';
 import { LogError } from '#gapless/storage/event-log.js';
 import { eventually } from '../support/deadline.js';
@@ -130,6 +131,24 @@ test('4.4 nothing is appended before it is known what the log has lost (I3)', as
   const after = await broker.publish('s', ['anew']);
   assert.notEqual(after.epoch, epoch);
   assert.deepEqual([lost.first, after.first], [2, 1]);
+});
+
+test('7 where the log lost the first cursor in an epoch, that of the epoch before does not take its place', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  await broker.publish('s', ['1']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  medium.replace();
+  await broker.replication.start();
+  const { epoch } = await broker.publish('s', ['anew']);
+  await broker.subscribers.join('s', 'ada', { epoch, seq: 1 });
+  medium.lose(1);
+  await broker.replication.start();
+  const fresh = await ReplicaStage.start({ medium });
+  for (const { takenUp } of [broker, fresh]) {
+    const known = takenUp.find({ stream: 's', subscriber: 'ada' });
+    assert.equal(known?.stored.entry.acked, formatCursor(epoch, 1));
+  }
 });
 
 test('2.3 a change goes on when what was first in its place cannot be read for a moment', async () => {

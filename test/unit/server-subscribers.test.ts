@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatCursor, parseCursor } from '#gapless/core/cursor.js';
 import { RequestError } from '#gapless/errors.js';
+import { LogError } from '#gapless/storage/event-log.js';
 import { eventually } from '../support/deadline.js';
 import { type AppendFate, SharedMedium } from '../support/memory-replicated-log.js';
 import { type Prng, seededPrng } from '../support/prng.js';
@@ -221,6 +222,27 @@ describe('named subscribers of brokers that share a log', () => {
     assert.equal(b.positions('s')?.logFloor, 1);
     await b.replication.start();
     await assert.rejects(b.publish('s', ['one more']), isRefusal('backpressure'));
+  });
+
+  test('3.6 nor where who joined was told that it could not, and came again', async () => {
+    const { a, b } = await twoBrokers();
+    const retention = { events: 10, bytes: 0, ageMs: 0 };
+    await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
+    await b.publish('s', ['1']);
+    b.log.isDeaf = true;
+    const { append } = a.log;
+    a.log.append = async () => {
+      throw new LogError('full', 'told to be full');
+    };
+    await assert.rejects(a.subscribers.join('s', 'ada', 'earliest'), isRefusal('log_full'));
+    a.log.append = append;
+    await a.subscribers.join('s', 'ada', 'earliest');
+    for (let i = 2; i < 40; i++) await b.publish('s', [`${i}`]);
+    for (let sweeps = 0; sweeps < 8; sweeps++) {
+      b.retention.sweep();
+      await settle();
+    }
+    assert.equal(b.positions('s')?.logFloor, 1);
   });
 });
 

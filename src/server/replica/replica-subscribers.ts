@@ -286,11 +286,13 @@ export class ReplicaSubscribers {
     if (acked === null) return;
     for (let tries = 0; tries < RESTORE_TRIES_MAX; tries++) {
       await this.catchUp(lost);
-      const origin = replica.find(lost.stream)?.entry.origin;
-      if (origin === undefined) return;
+      const stream = replica.find(lost.stream);
+      if (stream === undefined) return;
+      const { epoch } = stream;
+      const { origin } = stream.entry;
       const known = this.find(lost);
       const there = known?.stored.entry.origin === origin ? cursorOf(known.stored.entry.acked) : null;
-      if (there !== null && (there.epoch !== acked.epoch || there.seq >= acked.seq)) return;
+      if (there !== null && !isAhead(acked, there, epoch)) return;
       const entry = { ...lost.entry, origin, previous: known?.stored.at ?? 0, writer: names.next() };
       const after = known?.tailAt ?? 0;
       const at = await log.subscribers.append(lost, entry, after);
@@ -305,6 +307,11 @@ function keyOf({ stream, subscriber }: SubscriberKey): string {
 
 function cursorOf(acked: string | null): Cursor | null {
   return acked === null ? null : parseCursor(acked);
+}
+
+/** Whether one cursor tells more than another of a stream that has an epoch now. */
+function isAhead(one: Cursor, other: Cursor, epoch: string): boolean {
+  return one.epoch === other.epoch ? one.seq > other.seq : one.epoch === epoch;
 }
 
 /** What cannot be deleted now is deleted after the next start. */

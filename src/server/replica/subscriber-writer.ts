@@ -51,7 +51,7 @@ export class SubscriberWriter {
       return this.#decide(key, judge);
     });
     if (joined === null) return null;
-    if (joined.change === 'joins') await this.#announce(key);
+    if (joined.change === 'joins' || this.#isNew(key)) await this.#announce(key);
     return { start: joined.start };
   }
 
@@ -152,6 +152,11 @@ export class SubscriberWriter {
     } catch (error) {
       if (!(error instanceof StreamGone)) throw error;
     }
+  }
+
+  /** It has moved nothing since it joined, and that it did may not have been said: who did not hear so comes again. */
+  #isNew(key: SubscriberKey): boolean {
+    return this.#options.subscribers.find(key)?.stored.entry.previous === 0;
   }
 
   #inTurn<T>({ stream, subscriber }: SubscriberKey, act: () => Promise<T>): Promise<T> {
