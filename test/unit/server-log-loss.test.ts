@@ -133,6 +133,34 @@ test('4.4 nothing is appended before it is known what the log has lost (I3)', as
   assert.deepEqual([lost.first, after.first], [2, 1]);
 });
 
+test('2.3 a stream that was removed does not come back where the log lost that it was, and some of its events (I3)', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const epochs = [];
+  for (const name of ['removed', 'made anew']) {
+    const { epoch } = await broker.publish(name, ['1']);
+    epochs.push(epoch);
+  }
+  const before = medium.copy();
+  for (const name of ['removed', 'made anew']) {
+    await broker.publish(name, ['2']);
+    await broker.replication.remove(name);
+  }
+  await broker.publish('made anew', ['1']);
+  await settle();
+  medium.lose(medium.lastAt - before.lastAt);
+  medium.entries = before.entries;
+  const other = await ReplicaStage.start({ medium });
+  assert.deepEqual(await other.data('removed'), ['1']);
+  await broker.replication.start();
+  for (const { directory } of [broker, other]) {
+    assert.equal(directory.find('removed'), null);
+    assert.equal(epochs.includes(directory.find('made anew')?.epoch as string), false);
+  }
+  assert.equal((await broker.publish('removed', ['anew'])).first, 1);
+  assert.deepEqual(await other.data('removed'), ['anew']);
+});
+
 test('7 where the log lost the first cursor in an epoch, that of the epoch before does not take its place', async () => {
   const medium = new SharedMedium();
   const broker = await ReplicaStage.start({ medium });

@@ -17,13 +17,16 @@ import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import { dropRemoved } from './tombstones.js';
 
+/** A stream of which the log has lost some: the epoch that is over, and the newest entry that was known. */
+export type LostStream = Pick<ReplicaStream, 'name' | 'epoch' | 'entry'>;
+
 export interface LogSyncOptions {
   readonly log: ReplicatedLog;
   readonly replica: Replica;
   readonly subscribers: ReplicaSubscribers;
   readonly logger: Logger;
   /** Begins a stream anew, under another epoch, because the log has lost some of it. @throws {LogError} */
-  readonly renew: (stream: ReplicaStream) => Promise<void>;
+  readonly renew: (stream: LostStream) => Promise<void>;
   /** Entries may be missing from now on. */
   readonly lost: (reason: string) => void;
   readonly failed: (error: Error) => void;
@@ -49,7 +52,7 @@ interface Round {
 export class LogSync {
   readonly #options: LogSyncOptions;
   /** Streams that the log has lost some of, until they began anew: the log may fail again before that. */
-  readonly #toRenew = new Map<string, ReplicaStream>();
+  readonly #toRenew = new Map<string, LostStream>();
   /** Streams that are being caught up with, and up to where at least. */
   readonly #behind = new Map<string, number>();
   readonly #reads = new Turns(READS_MAX);
@@ -191,6 +194,7 @@ export class LogSync {
       this.#lose(stream);
       if (stored.entry.epoch === stream.epoch) return;
     }
+    if (round !== null) this.#removeAgain(stored);
     const lookedAt = replica.lookedAt(stored.stream);
     // Entries between it and the last that was looked at were not received.
     if (round !== null && lookedAt !== null && lookedAt < stored.at) this.#behind.set(stored.stream, 0);
@@ -202,6 +206,14 @@ export class LogSync {
   #lose(stream: ReplicaStream): void {
     this.#options.replica.lose(stream);
     this.#toRenew.set(stream.name, stream);
+  }
+
+  /** The log has lost that a stream was removed: that is written down again. */
+  #removeAgain({ stream: name, entry }: StoredEntry): void {
+    const { replica } = this.#options;
+    const isOver = entry.state === 'removed' || !replica.hasEnded(entry.epoch);
+    if (isOver || replica.find(name) !== undefined || this.#toRenew.has(name)) return;
+    this.#toRenew.set(name, { name, epoch: entry.epoch, entry: { ...entry, state: 'removed' } });
   }
 
   #receivedSubscriber(stored: StoredSubscriber, round: Round | null): void {

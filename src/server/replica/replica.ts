@@ -45,8 +45,8 @@ export class Replica {
   readonly #catchingUp = new Map<string, { now: Promise<void>; next: Promise<void> | null }>();
   /** By the name of a removed stream: the position of its last entry. */
   readonly #goneAt = new Map<string, number>();
-  /** Epochs of which the log has lost some, and whose they were. */
-  readonly #lostEpochs = new Map<string, string>();
+  /** Epochs that are not taken up again, and whose they were: they were removed, or the log has lost some of them. */
+  readonly #endedEpochs = new Map<string, string>();
   /** Position of the newest entry of any stream. */
   lastAt = 0;
 
@@ -141,12 +141,13 @@ export class Replica {
 
   /** The log has lost some of the stream's epoch: it is no more, and will not be taken up again (I3). */
   lose(stream: ReplicaStream): void {
-    remember(this.#lostEpochs, stream.epoch, stream.name);
+    remember(this.#endedEpochs, stream.epoch, stream.name);
     this.drop(stream);
   }
 
-  hasLost(epoch: string): boolean {
-    return this.#lostEpochs.has(epoch);
+  /** Whether an epoch is over, also where the log does not say so, or no longer. */
+  hasEnded(epoch: string): boolean {
+    return this.#endedEpochs.has(epoch);
   }
 
   /** Who published to a stream, read from the log where that was not done yet. @throws {LogError} */
@@ -227,6 +228,8 @@ export class Replica {
     if (entry.state === 'removed') {
       stream.observer?.advanced(entry);
       remember(this.#goneAt, stored.stream, stored.at);
+      // Should the log lose that it was removed, what it still has may be less than was seen.
+      remember(this.#endedEpochs, stream.epoch, stream.name);
       this.drop(stream);
       return this.#options.removed(stream);
     }
@@ -248,7 +251,7 @@ export class Replica {
     const { directory, filler, logger } = this.#options;
     const { entry, stream: name } = stored;
     if (entry.state === 'removed') return remember(this.#goneAt, name, stored.at);
-    if (this.hasLost(entry.epoch)) return;
+    if (this.hasEnded(entry.epoch)) return;
     const { epoch, config, floor } = entry;
     const head = entry.head - entry.count;
     try {

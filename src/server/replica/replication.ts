@@ -20,7 +20,7 @@ import { LogError } from '../../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
 import type { LogRoom } from './log-room.js';
-import { LogSync } from './log-sync.js';
+import { LogSync, type LostStream } from './log-sync.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaStream } from './replica-stream.js';
@@ -234,7 +234,8 @@ export class Replication {
         const before = await replica.newest(name);
         const entry = this.#firstEntry(config, before?.stored.at ?? 0);
         this.checkHealthy();
-        if (before === null || before.stored.entry.state === 'removed') {
+        const there = before?.stored.entry;
+        if (there === undefined || there.state === 'removed' || replica.hasEnded(there.epoch)) {
           await log.append(name, entry, encodeParts([]), before?.tailAt ?? 0);
         }
         await replica.catchUp(name);
@@ -277,13 +278,13 @@ export class Replication {
    * another broker has done so already, or has removed it, that is taken up.
    * @throws {LogError}
    */
-  async #renew({ name, epoch, entry: before }: ReplicaStream): Promise<void> {
+  async #renew({ name, epoch, entry: before }: LostStream): Promise<void> {
     const { log, replica } = this.#options;
     const { config, state, origin } = before;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const newest = await replica.newest(name);
       const there = newest?.stored.entry;
-      const isLost = there === undefined || there.epoch === epoch || replica.hasLost(there.epoch);
+      const isLost = there === undefined || there.epoch === epoch || replica.hasEnded(there.epoch);
       if (!isLost || there?.state === 'removed') return replica.catchUp(name);
       // One who has not seen what was lost may be first, and goes on with the epoch of before.
       const entry = { ...this.#firstEntry(config, newest?.stored.at ?? 0), state, origin };
