@@ -53,10 +53,13 @@ export type LogFault =
 export class LogError extends Error {
   override readonly name = 'LogError';
   readonly fault: LogFault;
+  /** When the log was asked, on the clock of `performance`, milliseconds: how it stood later this does not say. */
+  readonly askedAtMs: number;
 
-  constructor(fault: LogFault, message: string, options?: ErrorOptions) {
+  constructor(fault: LogFault, message: string, options: ErrorOptions & { askedAtMs?: number } = {}) {
     super(message, options);
     this.fault = fault;
+    this.askedAtMs = options.askedAtMs ?? performance.now();
   }
 }
 

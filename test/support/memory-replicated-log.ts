@@ -204,6 +204,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
         throw new LogError('io', 'told to lose what is under way');
       },
     };
+    const askedAtMs = performance.now();
     await this.#reach();
     const fate = this.fate();
     if (fate === 'late' && !this.isExact && after > 0 && appending.newestAt() === after) {
@@ -212,7 +213,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     if (fate === 'lost' || fate === 'late') throw new LogError('io', 'told to lose it');
     const at = this.isExact || after === 0 ? appending.put(after) : await this.#propose(after, appending);
     await this.#pause();
-    if (fate === 'unanswered') throw new LogError('io', 'told to lose the answer');
+    if (fate === 'unanswered') throw new LogError('io', 'told to lose the answer', { askedAtMs });
     return at;
   }
 

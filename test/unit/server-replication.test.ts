@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PRODUCER } from '#gapless/core/producer-record.js';
 import { RequestError } from '#gapless/errors.js';
+import { LogError } from '#gapless/storage/event-log.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { seededPrng } from '../support/prng.js';
@@ -46,6 +47,31 @@ describe('an append of which nobody knows whether it went in', () => {
     assert.equal(late.first, 3);
     assert.deepEqual(await b.data('s'), ['first', 'of a', 'of b']);
   });
+});
+
+test('3.2 an append whose answer does not come in time takes a log that was back meanwhile for no failure', async () => {
+  const { broker } = await oneBroker();
+  for (const name of ['one', 'other']) await broker.replication.put(name, {});
+  let failures = 0;
+  const { open, append } = broker.log;
+  broker.log.open = () => {
+    failures++;
+    return open.call(broker.log);
+  };
+  const heldBack = new Map<string, () => void>();
+  broker.log.append = async (name, ...entry) => {
+    const askedAtMs = performance.now();
+    if (heldBack.has(name)) return append.call(broker.log, name, ...entry);
+    await new Promise<void>((resolve) => heldBack.set(name, resolve));
+    throw new LogError('io', 'told to be late', { askedAtMs });
+  };
+  const publishes = ['one', 'other'].map((name) => broker.publish(name, ['1']));
+  await eventually('both to be under way', () => heldBack.size === 2);
+  for (const [at, name] of ['one', 'other'].entries()) {
+    heldBack.get(name)?.();
+    assert.equal((await publishes[at])?.first, 1);
+  }
+  assert.equal(failures, 1);
 });
 
 test('4.4 a log that was replaced has every stream begin anew, once, although several brokers notice (I3)', async () => {

@@ -62,6 +62,8 @@ export class Replication {
   readonly #writerParts: WriterParts;
   /** While the log fails: resolves when it can be asked again. */
   #recovering: Promise<void> | null = null;
+  /** When all that the log had was taken up last, on the clock of `performance`, milliseconds. */
+  #backAtMs = 0;
   /** Nothing is received any more since the log was followed last, which may be while that is not over yet. */
   #mayMiss = false;
   #isClosing = false;
@@ -109,6 +111,8 @@ export class Replication {
   recovered(error: LogError): Promise<void> {
     // The broker ends: that its connection closes is no fault, and nothing is tried any more.
     if (this.#isClosing) return new Promise(() => undefined);
+    // What was asked before the log was back, and not answered in time, says nothing of how it is now.
+    if (error.askedAtMs < this.#backAtMs && this.#recovering === null) return Promise.resolve();
     this.#options.status.fault = LOG_FAILED;
     this.#recovering ??= this.#recover(error).finally(() => {
       this.#recovering = null;
@@ -308,6 +312,7 @@ export class Replication {
       }
     }
     if (this.#isClosing) return;
+    this.#backAtMs = performance.now();
     status.fault = LOG_HEALTHY;
     logger.info({ streams: this.#options.directory.size }, 'the log is back');
   }

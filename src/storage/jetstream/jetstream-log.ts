@@ -248,6 +248,7 @@ export class JetStreamLog implements ReplicatedLog {
     body: Uint8Array,
     { after, headers: described }: { after: number; headers?: MsgHdrs },
   ): Promise<number | null> {
+    const askedAtMs = performance.now();
     try {
       const { seq } = await this.#client.publish(subject, body, {
         ...(described === undefined ? {} : { headers: described }),
@@ -257,7 +258,7 @@ export class JetStreamLog implements ReplicatedLog {
       return seq;
     } catch (cause) {
       if (hasCode(cause, JetStreamApiCodes.StreamWrongLastSequence)) return null;
-      throw asLogError(cause);
+      throw asLogError(cause, askedAtMs);
     }
   }
 
@@ -299,17 +300,18 @@ export class JetStreamLog implements ReplicatedLog {
 }
 
 async function attempt<T>(action: () => Promise<T>): Promise<T> {
+  const askedAtMs = performance.now();
   try {
     return await action();
   } catch (cause) {
-    throw asLogError(cause);
+    throw asLogError(cause, askedAtMs);
   }
 }
 
 /** A medium that cannot be asked may be asked again; what it holds and should not is another matter. */
-function asLogError(cause: unknown): Error {
+function asLogError(cause: unknown, askedAtMs: number): Error {
   if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
-  return new LogError(faultOf(cause), (cause as Error).message, { cause });
+  return new LogError(faultOf(cause), (cause as Error).message, { cause, askedAtMs });
 }
 
 function faultOf(cause: unknown): LogFault {
