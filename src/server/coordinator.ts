@@ -80,7 +80,8 @@ export class Coordinator {
 function ownAnswers(parts: CoordinatorParts): Answers {
   const { directory, named, prefixCursors, journal, metrics, activity, replay, unknownKey, shared } = parts;
   const settle = async (name: string): Promise<void> => {
-    const settling = shared === null ? journal.settled(name) : takenUp(shared, name);
+    const isKnown = (): boolean => directory.find(name) !== null;
+    const settling = shared === null ? journal.settled(name) : takenUp(shared, name, isKnown);
     if (settling !== undefined) await within(COMMIT_MS_MAX, settling);
   };
   const settled = async <R>(name: string, result: R): Promise<R> => {
@@ -131,12 +132,15 @@ function ownAnswers(parts: CoordinatorParts): Answers {
   };
 }
 
-/** Takes up what other brokers have written of a stream. While the log is away, what is known here stands. */
-async function takenUp({ replication }: SharedLog, name: string): Promise<void> {
+/**
+ * Takes up what other brokers have written of a stream. While the log is away, what is known here stands.
+ * @throws {RequestError} `log_unavailable`: nothing is known here
+ */
+async function takenUp({ replication }: SharedLog, name: string, isKnown: () => boolean): Promise<void> {
   try {
     await replication.refresh(name);
   } catch (error) {
-    if (!(error instanceof RequestError)) throw error;
+    if (!(error instanceof RequestError) || !isKnown()) throw error;
   }
 }
 
@@ -160,7 +164,8 @@ function sharedAnswers(shared: SharedLog): Partial<Answers> {
       await wait(Promise.all(names.map((name) => shared.replication.remove(name))));
     },
     publish: ({ name, publish }) => shared.replication.publish(name, publish),
-    refresh: ({ name }) => shared.replication.refresh(name),
+    refresh: ({ name, sought }) =>
+      shared.replication.refresh(name, (stream) => sought !== null && stream?.hasReached(sought) === true),
   };
 }
 

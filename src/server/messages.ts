@@ -67,7 +67,7 @@ export interface Questions {
   /** To a log that is shared; others are appended to by edges themselves. */
   publish: { ask: { name: string; publish: Publish }; answer: Placed };
   /** Takes up what other brokers have written of a stream, where the log is shared. */
-  refresh: { ask: { name: string }; answer: void };
+  refresh: { ask: { name: string; sought: Cursor | null }; answer: void };
   replay: { ask: { stream: StreamHandle; afterSeq: number; bytesMax: number }; answer: ReplayRun | null };
   /** A token names a key that is not here. Answered when the edge was sent what could be found. */
   unknownKey: { ask: Record<string, never>; answer: void };

@@ -47,8 +47,11 @@ export interface Coordinator {
   remove(name: string): Promise<boolean>;
   /** Appends to a log that brokers share. */
   publish(name: string, publish: Publish): Promise<Placed>;
-  /** Resolves when this broker has what others wrote of a stream, up to now. */
-  refresh(name: string): Promise<void>;
+  /**
+   * Resolves when this broker has what others wrote of a stream, up to now.
+   * @param sought where somebody says that it is: if it is not there, that is certain. Null: whatever it has is.
+   */
+  refresh(name: string, sought: Cursor | null): Promise<void>;
   /** Where a named subscriber begins; null: there is no such stream. */
   join(name: string, subscriber: string, start: Start): Promise<{ start: Start } | null>;
   /** What a named subscriber is known to have now; null: there is no such stream. */

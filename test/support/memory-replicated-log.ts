@@ -179,11 +179,11 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     },
     newest: async (key) => {
       await this.#reach();
-      return this.#medium.newestOf(key);
+      return this.#asked.newestOf(key);
     },
     next: async (key, from) => {
       await this.#reach();
-      return this.#medium.subscribers.find((stored) => isOf(stored, key) && stored.at >= from) ?? null;
+      return this.#asked.subscribers.find((stored) => isOf(stored, key) && stored.at >= from) ?? null;
     },
     dropBelow: async (stream, subscriber, at) => {
       await this.#reach();

@@ -123,20 +123,6 @@ test('4.4 a log that lost its newest entries, and has others in their place by n
   assert.equal(broker.directory.find('lost')?.epoch, other.directory.find('lost')?.epoch);
 });
 
-test('4.4 a machine of the log that is cut off from the others has lost nothing, whatever it says (I3)', async () => {
-  const medium = new SharedMedium();
-  const broker = await ReplicaStage.start({ medium });
-  const { epoch } = await broker.publish('s', ['1']);
-  const cutOff = medium.copy();
-  await broker.publish('s', ['2']);
-  await broker.publish('later', ['1']);
-  broker.log.cutOff = cutOff;
-  await broker.replication.start();
-  assert.equal(broker.directory.find('s')?.epoch, epoch);
-  assert.deepEqual(await broker.data('s'), ['1', '2']);
-  assert.deepEqual(await broker.data('later'), ['1']);
-});
-
 test('4.7 a stream that is made while a broker comes back to its log is not taken for one that was removed', async () => {
   const broker = await ReplicaStage.start({ medium: new SharedMedium() });
   const follow = broker.log.follow.bind(broker.log);

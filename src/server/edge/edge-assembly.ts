@@ -85,7 +85,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
       close: (name) => link.ask('close', { name }),
       remove: (name) => link.ask('remove', { name }),
       publish: (name, publish) => link.askToPublish({ name, publish }),
-      refresh: (name) => link.ask('refresh', { name }),
+      refresh: (name, sought) => link.ask('refresh', { name, sought }),
       join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
       acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),
       forget: (name, subscriber) => link.ask('forget', { name, subscriber }),

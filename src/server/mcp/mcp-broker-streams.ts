@@ -103,7 +103,7 @@ export class BrokerStreams implements McpStreams {
   async find(name: string): Promise<StreamRef | null> {
     if (this.#removed.has(name)) return null;
     // What other brokers have written is known here afterwards.
-    if (this.shared !== null) await this.#link.ask('refresh', { name });
+    if (this.shared !== null) await this.#link.ask('refresh', { name, sought: null });
     return this.#link.ask('resolve', { name, create: false });
   }
 

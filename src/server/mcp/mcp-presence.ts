@@ -81,7 +81,7 @@ export class Presence {
     const name = nameOf(broker);
     try {
       if (now() - this.#writtenAtMs > WRITTEN_MS) throw new RequestError('log_unavailable');
-      await link.ask('refresh', { name });
+      await link.ask('refresh', { name, sought: null });
       const ref = await link.ask('resolve', { name, create: false });
       const head = ref === null ? null : headOf(ref);
       if (head === null) return true;

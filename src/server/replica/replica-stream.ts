@@ -3,6 +3,7 @@
  */
 
 import type { StreamRef } from '../../broker/edge-stream.js';
+import type { Cursor } from '../../core/cursor.js';
 import type { ProducerBook } from '../../core/producer-book.js';
 import type { LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { StoredEntry } from '../../storage/replicated-log.js';
@@ -38,6 +39,10 @@ export class ReplicaStream {
     this.entry = entry;
     this.at = at;
     this.tailAt = at;
+  }
+
+  hasReached({ epoch, seq }: Cursor): boolean {
+    return epoch === this.epoch && seq <= this.entry.head;
   }
 
   /** Resolves with whether all its entries up to a position have been looked at, or it is gone, within a time. */

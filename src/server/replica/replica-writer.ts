@@ -31,6 +31,8 @@ export interface WriterParts {
   readonly names: WriteNames;
   /** While the log fails, or what it has lost is found out: resolves when that is over. Nothing is appended before. */
   readonly recovering: () => Promise<void> | null;
+  /** Resolves when most machines of the log have confirmed that what is read next is all there is. @throws {LogError} */
+  readonly confirmed: () => Promise<void>;
   /** The log failed; resolves when it can be asked again. */
   readonly recovered: (error: LogError) => Promise<void>;
   readonly nowMs: () => number;
@@ -250,6 +252,7 @@ export class ReplicaWriter implements ReplicaObserver {
     this.#queue = this.#queue.filter((item) => !('publish' in item) || !taken.has(item.publish));
     if (accepted.length === 0) {
       if (needsNewest === null) return null;
+      await this.#parts.confirmed();
       await replica.catchUp(stream.name);
       needsNewest.isFresh = true;
       return null;

@@ -14,6 +14,7 @@ import { LogError } from '../../storage/event-log.js';
 import { decodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import { CountedChain } from './counted-chain.js';
+import { FreshRound } from './fresh-round.js';
 import { findNewest } from './newest-entry.js';
 import { ReplicaStream } from './replica-stream.js';
 import type { RingFiller } from './ring-filler.js';
@@ -41,8 +42,8 @@ export class Replica {
   readonly #options: ReplicaOptions;
   readonly #streams = new Map<string, ReplicaStream>();
   readonly #byEpoch = new Map<string, ReplicaStream>();
-  /** Streams that are being caught up with, and whether somebody asked since that began. */
-  readonly #catchingUp = new Map<string, { now: Promise<void>; next: Promise<void> | null }>();
+  /** Streams that are being caught up with. */
+  readonly #catchingUp = new Map<string, FreshRound>();
   /** By the name of a removed stream: the position of its last entry. */
   readonly #goneAt = new Map<string, number>();
   /** Epochs that are not taken up again, and whose they were: they were removed, or the log has lost some of them. */
@@ -111,12 +112,14 @@ export class Replica {
   /** Takes up all that the log has of a stream at the moment of the call, or newer. @throws {LogError} */
   catchUp(name: string): Promise<void> {
     const under = this.#catchingUp.get(name);
-    if (under === undefined) return this.#beginCatchUp(name);
-    under.next ??= under.now.then(
-      () => this.#beginCatchUp(name),
-      () => this.#beginCatchUp(name),
+    if (under !== undefined) return under.take();
+    const round = new FreshRound(() =>
+      this.#catchUp(name).finally(() => {
+        if (!round.isAwaited) this.#catchingUp.delete(name);
+      }),
     );
-    return under.next;
+    this.#catchingUp.set(name, round);
+    return round.take();
   }
 
   /** As `catchUp`, from an entry that was the newest a moment ago: most often that counts, which one read shows. */
@@ -168,17 +171,6 @@ export class Replica {
     }
     stream.book ??= book;
     return stream.book;
-  }
-
-  #beginCatchUp(name: string): Promise<void> {
-    const under: { now: Promise<void>; next: Promise<void> | null } = {
-      now: this.#catchUp(name).finally(() => {
-        if (this.#catchingUp.get(name) === under) this.#catchingUp.delete(name);
-      }),
-      next: null,
-    };
-    this.#catchingUp.set(name, under);
-    return under.now;
   }
 
   async #catchUp(name: string): Promise<void> {

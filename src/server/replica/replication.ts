@@ -19,6 +19,7 @@ import type { Rings } from '../../ring/rings.js';
 import { LogError } from '../../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import { FreshRound } from './fresh-round.js';
 import type { LogRoom } from './log-room.js';
 import { LogSync, type LostStream } from './log-sync.js';
 import type { Replica } from './replica.js';
@@ -49,6 +50,13 @@ export interface ReplicationOptions {
   readonly retryMs: number;
 }
 
+/** Whether what was read of a stream can stand as it is. Undefined: nothing was. */
+type Stands = (stream: ReplicaStream | undefined) => boolean;
+
+const isThere: Stands = (stream) => stream !== undefined;
+/** An append follows, which a machine that is cut off cannot take. */
+const untilAppended: Stands = () => true;
+
 /** How often a stream may be deleted, or made by others, under a request before that is an error. */
 const TRIES_MAX = 5;
 
@@ -60,6 +68,7 @@ export class Replication {
   readonly #sync: LogSync;
   readonly #writers = new WeakMap<ReplicaStream, ReplicaWriter>();
   readonly #writerParts: WriterParts;
+  readonly #confirmation: FreshRound;
   /** While the log fails: resolves when it can be asked again. */
   #recovering: Promise<void> | null = null;
   /** When all that the log had was taken up last, on the clock of `performance`, milliseconds. */
@@ -88,6 +97,7 @@ export class Replication {
       failed: (error) => this.#fail(error),
       nowMs,
     });
+    this.#confirmation = new FreshRound(() => log.confirm());
     this.#writerParts = {
       log,
       replica,
@@ -96,6 +106,7 @@ export class Replication {
       room,
       names,
       recovering: () => this.#recovering,
+      confirmed: async () => (log.isExact ? undefined : this.#confirmation.take()),
       recovered: (error) => this.recovered(error),
       nowMs,
       random,
@@ -120,11 +131,21 @@ export class Replication {
     return this.#recovering;
   }
 
-  /** Takes up what other brokers have written of a stream, up to now. @throws {RequestError} `log_unavailable` */
-  async refresh(name: string): Promise<void> {
+  /**
+   * Takes up what other brokers have written of a stream, up to now. The machine that is asked may be cut off from the others,
+   * and not have noticed: what it lacks is believed when most of them have confirmed that it is one of them (I2).
+   * @param stands whether what was read needs no confirmation; absent: that the stream is there needs none.
+   * @throws {RequestError} `log_unavailable`
+   */
+  async refresh(name: string, stands: Stands = isThere): Promise<void> {
+    const { log, replica } = this.#options;
     this.checkHealthy();
     try {
-      await this.#options.replica.catchUp(name);
+      await replica.catchUp(name);
+      if (!log.isExact && !stands(replica.find(name))) {
+        await this.#confirmation.take();
+        await replica.catchUp(name);
+      }
     } catch (error) {
       throw this.unavailable(error);
     }
@@ -149,9 +170,10 @@ export class Replication {
     const { directory, autoCreate, defaults } = this.#options;
     const known = directory.find(name);
     if (known !== null) return known;
-    await this.refresh(name);
+    const makes = create && autoCreate;
+    await this.refresh(name, makes ? untilAppended : isThere);
     const found = directory.find(name);
-    if (found !== null || !create || !autoCreate) return found;
+    if (found !== null || !makes) return found;
     return (await this.#create(name, defaults)).ref;
   }
 
@@ -159,7 +181,7 @@ export class Replication {
   async put(name: string, json: unknown): Promise<{ ref: StreamRef; created: boolean }> {
     const { directory } = this.#options;
     const config = directory.readConfig(json);
-    await this.refresh(name);
+    await this.refresh(name, untilAppended);
     const found = directory.find(name);
     const { ref, created } =
       found === null ? await this.#create(name, config) : { ref: found, created: false };

@@ -31,10 +31,9 @@ export interface Entrant {
 /** @throws {RequestError} what `enter` throws, and why there is no such stream. Nothing when the peer goes away. */
 export function enterStream(edge: EdgeServices, entrant: Entrant): Promise<void> | void {
   const { name, start } = entrant;
-  if (mayBeBehind(edge, name, start)) {
-    return edge.coordinator
-      .refresh(name)
-      .then(() => (entrant.isGone ? undefined : enterUnknown(edge, entrant, true)));
+  const asked = askIfBehind(edge, name, start);
+  if (asked !== null) {
+    return asked.then(() => (entrant.isGone ? undefined : enterUnknown(edge, entrant, true)));
   }
   const stream = edge.broker.streams.known(name);
   if (stream !== null && tryEnter(edge, entrant, stream)) return;
@@ -42,14 +41,18 @@ export function enterStream(edge: EdgeServices, entrant: Entrant): Promise<void>
 }
 
 /**
- * Whether a cursor may be one that another broker gave, of an event, or a stream, that has not come here yet: where
- * brokers share a log, nobody is refused for that before the log was asked (I2).
+ * A cursor may be one that another broker gave, of an event, or a stream, that has not come here yet: where brokers share
+ * a log, nobody is refused for that before the log was asked (I2).
+ *
+ * @returns resolves when it was; null: the cursor is of what is here.
  */
-export function mayBeBehind({ broker, sharesLog }: EdgeServices, name: string, start: Start): boolean {
-  if (!sharesLog || !isCursor(start)) return false;
+export function askIfBehind(edge: EdgeServices, name: string, start: Start): Promise<void> | null {
+  const { broker, coordinator, sharesLog } = edge;
+  if (!sharesLog || !isCursor(start)) return null;
   const stream = broker.streams.known(name);
   const at = stream === null ? null : broker.positions(stream);
-  return at !== null && (at.epoch !== start.epoch || at.committed < start.seq);
+  if (at === null || (at.epoch === start.epoch && at.committed >= start.seq)) return null;
+  return coordinator.refresh(name, start);
 }
 
 /** The first request that this edge sees for a stream, or one for which the log was asked. */
@@ -58,9 +61,10 @@ async function enterUnknown(edge: EdgeServices, entrant: Entrant, isFresh: boole
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
     const stream = await findStream(edge, entrant);
     if (stream === null) return;
-    if (!wasAsked && mayBeBehind(edge, entrant.name, entrant.start)) {
+    const asked = wasAsked ? null : askIfBehind(edge, entrant.name, entrant.start);
+    if (asked !== null) {
       wasAsked = true;
-      await edge.coordinator.refresh(entrant.name);
+      await asked;
       if (entrant.isGone) return;
       continue;
     }

@@ -62,7 +62,7 @@ export async function subscribeToMany(exchange: Exchange, req: RequestView, quer
   exchange.watch();
   // Positions may be of events, or streams, that other brokers have and this one not yet (I2).
   if (edge.sharesLog && typeof request.start === 'object' && request.start !== null) {
-    await Promise.all(request.names.map((name) => edge.coordinator.refresh(name)));
+    await Promise.all(request.names.map((name) => edge.coordinator.refresh(name, null)));
   }
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
     const streams = await findAll(exchange, request);

@@ -12,7 +12,7 @@ import { READ_GONE, READ_OVERTAKEN } from '../../ring/read.js';
 import { encodePage, type PageFormat } from '../../wire/page.js';
 import type { Exchange, Headers } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
-import { mayBeBehind } from './enter-stream.js';
+import { askIfBehind } from './enter-stream.js';
 import { beginAfter, isCursor, readStart, refused } from './resume-request.js';
 import { positionHeaders } from './subscribe.js';
 
@@ -52,8 +52,9 @@ export async function readPage(
   // Who waits subscribes, in a way; who only looks finds nothing where nothing is (contract 2.4).
   const create = request.waitMs > 0 && !isCursor(request.start);
   let stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
-  if (mayBeBehind(exchange.edge, name, request.start)) {
-    await exchange.edge.coordinator.refresh(name);
+  const asked = askIfBehind(exchange.edge, name, request.start);
+  if (asked !== null) {
+    await asked;
     stream = broker.streams.known(name) ?? (await broker.streams.resolve(name, create));
   }
   if (exchange.done) return;
