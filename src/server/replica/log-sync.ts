@@ -57,8 +57,8 @@ export class LogSync {
   readonly #behind = new Map<string, number>();
   readonly #reads = new Turns(READS_MAX);
   #identity: string | null = null;
-  /** An entry came in the place of one that this broker had taken up. */
-  #isOvertaken = false;
+  /** Something showed that the log may have lost what this broker has taken up: all streams are looked at, the next time. */
+  #isSuspected = false;
   #stop: () => void = () => undefined;
 
   constructor(options: LogSyncOptions) {
@@ -100,24 +100,33 @@ export class LogSync {
    * @throws {LogError}
    */
   async #open(): Promise<LogExtent & Pick<Round, 'lost'>> {
-    const { log } = this.#options;
+    const { log, replica } = this.#options;
     const told = await log.open();
-    if (!(await this.#hasLost(told))) return { ...told, lost: null };
+    if (!this.#isSuspected && !(await this.#hasLost(told))) return { ...told, lost: null };
     await log.confirm();
     const extent = await log.open();
-    return { ...extent, lost: (await this.#hasLost(extent)) ? await this.#lostStreams() : null };
-  }
-
-  /** Streams of which the log does not have the newest entry that was taken up. @throws {LogError} */
-  async #lostStreams(): Promise<ReadonlySet<ReplicaStream>> {
-    const { log, replica } = this.#options;
+    const hasLost = await this.#hasLost(extent);
+    if (!hasLost && !this.#isSuspected) return { ...extent, lost: null };
     const lost = new Set<ReplicaStream>();
     const look = async (stream: ReplicaStream): Promise<void> => {
-      if ((await log.writerAt(stream.at)) !== stream.entry.writer) lost.add(stream);
+      if (await this.#isLost(stream, hasLost)) lost.add(stream);
     };
     await Promise.all(replica.streams().map((stream) => this.#reads.take(() => look(stream))));
-    this.#isOvertaken = false;
-    return lost;
+    this.#isSuspected = false;
+    return { ...extent, lost: hasLost || lost.size > 0 ? lost : null };
+  }
+
+  /**
+   * Whether the log does not have the newest entry that was taken up of a stream.
+   * @param hasLost whether it is known to have lost some. If not, one that is not there may have been let go.
+   * @throws {LogError}
+   */
+  async #isLost({ name, at, entry }: ReplicaStream, hasLost: boolean): Promise<boolean> {
+    const { log } = this.#options;
+    const writer = await log.writerAt(at);
+    if (writer !== null || hasLost) return writer !== entry.writer;
+    const newest = await log.newest(name);
+    return newest !== null && newest.at < at;
   }
 
   /**
@@ -128,7 +137,7 @@ export class LogSync {
   async #hasLost({ identity, lastAt }: LogExtent): Promise<boolean> {
     const { log, replica, subscribers } = this.#options;
     if (this.#identity !== null && identity !== this.#identity) return true;
-    if (lastAt < Math.max(replica.lastAt, subscribers.lastAt) || this.#isOvertaken) return true;
+    if (lastAt < Math.max(replica.lastAt, subscribers.lastAt)) return true;
     const newest = replica.streams().sort((one, other) => other.at - one.at);
     for (const { at, entry } of newest.slice(0, LOOKED_MAX)) {
       const writer = await log.writerAt(at);
@@ -187,7 +196,7 @@ export class LogSync {
     round?.seen.add(stored.stream);
     const stream = replica.find(stored.stream);
     if (round === null && stream?.at === stored.at && !isSame(stream, stored)) {
-      this.#isOvertaken = true;
+      this.#isSuspected = true;
       return lost('another entry is where one was that is known');
     }
     if (stream !== undefined && round?.lost?.has(stream) === true) {
@@ -199,8 +208,23 @@ export class LogSync {
     // Entries between it and the last that was looked at were not received.
     if (round !== null && lookedAt !== null && lookedAt < stored.at) this.#behind.set(stored.stream, 0);
     if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
-      this.#begin(this.#catchUp(stored), round);
+      const catchUp = this.#catchUp(stored);
+      const isKnown = round !== null && stream !== undefined && !stream.isGone;
+      this.#begin(isKnown ? () => this.#checkThere(stream).then(catchUp) : catchUp, round);
+    } else if (round !== null && stream !== undefined && !isSame(stream, stored)) {
+      this.#begin(() => this.#checkThere(stream), round);
     }
+  }
+
+  /**
+   * More has come of a stream while it was not followed: it goes on from what is known here only if the log has that.
+   * @throws {LogError} it has not
+   */
+  async #checkThere(stream: ReplicaStream): Promise<void> {
+    if (stream.isGone || !(await this.#isLost(stream, false))) return;
+    this.#isSuspected = true;
+    this.end();
+    throw new LogError('io', 'another entry is where one was that is known');
   }
 
   #lose(stream: ReplicaStream): void {
