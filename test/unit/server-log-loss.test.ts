@@ -161,6 +161,23 @@ test('2.3 a stream that was removed does not come back where the log lost that i
   assert.deepEqual(await other.data('removed'), ['anew']);
 });
 
+test('7 who joined anew in the place of a lost entry is not deleted by who still has that one as its last', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const { epoch } = await broker.publish('s', ['1']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  await broker.subscribers.forget('s', 'ada');
+  medium.lose(2);
+  const other = await ReplicaStage.start({ medium });
+  broker.log.isDeaf = true;
+  await other.subscribers.join('s', 'ada', 'earliest');
+  broker.nowMs += 90_000;
+  broker.takenUp.sweep();
+  await settle();
+  const fresh = await ReplicaStage.start({ medium });
+  assert.equal(fresh.named.has(epoch, 'ada'), true);
+});
+
 test('7 where the log lost the first cursor in an epoch, that of the epoch before does not take its place', async () => {
   const medium = new SharedMedium();
   const broker = await ReplicaStage.start({ medium });

@@ -191,16 +191,22 @@ export class ReplicaSubscribers {
 
   /** What was forgotten a while ago goes from the log. Call it each second. */
   sweep(): void {
-    const { log, nowMs } = this.#options;
+    const { nowMs } = this.#options;
     for (const [key, stored] of this.#tombstones) {
       if (stored.entry.atMs + TOMBSTONE_MS > nowMs()) return;
       this.#tombstones.delete(key);
-      const known = this.find(stored);
-      if (known?.stored !== stored) continue;
-      this.#forget(stored);
-      // What came later and does not count would seem to, left there alone.
-      ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, known.tailAt + 1));
+      if (this.find(stored)?.stored === stored) ignoreFailure(this.#dropForgotten(stored));
     }
+  }
+
+  /** The log may have lost it, and given its position to what somebody wrote since: it is looked for first. */
+  async #dropForgotten(stored: StoredSubscriber): Promise<void> {
+    const newest = await this.#newest(stored);
+    if (newest !== null && newest.stored.entry.writer !== stored.entry.writer) return;
+    if (this.find(stored)?.stored === stored) this.#forget(stored);
+    if (newest === null) return;
+    // What came later and does not count would seem to, left there alone.
+    await this.#options.log.subscribers.dropBelow(stored.stream, stored.subscriber, newest.tailAt + 1);
   }
 
   #newest(key: SubscriberKey): Promise<Known | null> {
