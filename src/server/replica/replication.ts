@@ -19,6 +19,7 @@ import type { Rings } from '../../ring/rings.js';
 import { LogError } from '../../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import { firstEntry } from './first-entry.js';
 import { FreshRound } from './fresh-round.js';
 import type { LogRoom } from './log-room.js';
 import { LogSync, type LostStream } from './log-sync.js';
@@ -276,27 +277,8 @@ export class Replication {
 
   #firstEntry(config: StreamConfig, previous: number): LogEntry {
     const { nowMs, randomBytes, names } = this.#options;
-    const atMs = nowMs();
     const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
-    return {
-      epoch,
-      origin: epoch,
-      config,
-      state: 'open',
-      count: 0,
-      head: 0,
-      bytes: 0,
-      floor: 1,
-      floorBytes: 0,
-      floorAt: previous,
-      floorAtMs: atMs,
-      previous,
-      claimsAfter: null,
-      joinedAt: 0,
-      atMs,
-      writer: names.next(),
-      claims: [],
-    };
+    return firstEntry(config, { epoch, previous, atMs: nowMs(), writer: names.next() });
   }
 
   /**
