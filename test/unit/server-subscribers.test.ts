@@ -224,26 +224,32 @@ describe('named subscribers of brokers that share a log', () => {
     await assert.rejects(b.publish('s', ['one more']), isRefusal('backpressure'));
   });
 
-  test('3.6 nor where who joined was told that it could not, and came again', async () => {
-    const { a, b } = await twoBrokers();
-    const retention = { events: 10, bytes: 0, ageMs: 0 };
-    await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
-    await b.publish('s', ['1']);
-    b.log.isDeaf = true;
-    const { append } = a.log;
-    a.log.append = async () => {
-      throw new LogError('full', 'told to be full');
-    };
-    await assert.rejects(a.subscribers.join('s', 'ada', 'earliest'), isRefusal('log_full'));
-    a.log.append = append;
-    await a.subscribers.join('s', 'ada', 'earliest');
-    for (let i = 2; i < 40; i++) await b.publish('s', [`${i}`]);
-    for (let sweeps = 0; sweeps < 8; sweeps++) {
-      b.retention.sweep();
-      await settle();
-    }
-    assert.equal(b.positions('s')?.logFloor, 1);
-  });
+  for (const who of ['who joined', 'who was forgotten and joined']) {
+    test(`3.6 nor where ${who} was told that it could not, and came again`, async () => {
+      const { a, b } = await twoBrokers();
+      const retention = { events: 10, bytes: 0, ageMs: 0 };
+      await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
+      await b.publish('s', ['1']);
+      if (who.includes('forgotten')) {
+        await a.subscribers.join('s', 'ada', 'earliest');
+        await a.subscribers.forget('s', 'ada');
+      }
+      b.log.isDeaf = true;
+      const { append } = a.log;
+      a.log.append = async () => {
+        throw new LogError('full', 'told to be full');
+      };
+      await assert.rejects(a.subscribers.join('s', 'ada', 'earliest'), isRefusal('log_full'));
+      a.log.append = append;
+      await a.subscribers.join('s', 'ada', 'earliest');
+      for (let i = 2; i < 40; i++) await b.publish('s', [`${i}`]);
+      for (let sweeps = 0; sweeps < 8; sweeps++) {
+        b.retention.sweep();
+        await settle();
+      }
+      assert.equal(b.positions('s')?.logFloor, 1);
+    });
+  }
 });
 
 /** What an acknowledgement was answered, and when. */

@@ -51,7 +51,7 @@ export class SubscriberWriter {
       return this.#decide(key, judge);
     });
     if (joined === null) return null;
-    if (joined.change === 'joins' || this.#isNew(key)) await this.#announce(key);
+    if (joined.change === 'joins' || (await this.#isNew(key))) await this.#announce(key);
     return { start: joined.start };
   }
 
@@ -156,9 +156,21 @@ export class SubscriberWriter {
     }
   }
 
-  /** It has moved nothing since it joined, and that it did may not have been said: who did not hear so comes again. */
-  #isNew(key: SubscriberKey): boolean {
-    return this.#options.subscribers.find(key)?.stored.entry.previous === 0;
+  /** It has moved nothing since it joined, and that it did was not said: who was told of an error comes again. */
+  async #isNew(key: SubscriberKey): Promise<boolean> {
+    const { log, replica, replication, subscribers } = this.#options;
+    const known = subscribers.find(key)?.stored;
+    const saidAt = replica.find(key.stream)?.entry.joinedAt;
+    if (known === undefined || saidAt === undefined || saidAt >= known.at) return false;
+    const { previous } = known.entry;
+    if (previous === 0) return true;
+    try {
+      // Or it had been forgotten.
+      const before = await log.subscribers.next(key, previous);
+      return before?.at === previous && before.entry.acked === null;
+    } catch (error) {
+      throw replication.unavailable(error);
+    }
   }
 
   #inTurn<T>({ stream, subscriber }: SubscriberKey, act: () => Promise<T>): Promise<T> {
