@@ -15,8 +15,7 @@ const CUT_OFF_MAX = 2;
 const SWEEPS = 8;
 
 /**
- * Several brokers over one log that fail, and the log with them, as a seed says. The log loses nothing: that is for tests
- * of its own.
+ * Several brokers over one log that fail, and the log with them, as a seed says.
  */
 export class SharedLogBrokers {
   readonly medium = new SharedMedium();
@@ -32,6 +31,8 @@ export class SharedLogBrokers {
   readonly #lost = new Map<ReplicaStage, (reason: string) => void>();
   readonly #cut = new Map<ReplicaStage, { promise: Promise<'commit_unknown'>; cut: () => void }>();
   #isCalm = true;
+  /** The log has lost something in this round. */
+  #hasLost = false;
   #failure: Error | null = null;
 
   constructor(prng: Prng, streams: readonly string[]) {
@@ -149,7 +150,8 @@ export class SharedLogBrokers {
 
   /** A broker is cut off from everybody, and another one started in its place. */
   async restart(): Promise<void> {
-    if (this.#cutOff.length >= CUT_OFF_MAX) return;
+    // Who starts on a log that has lost something cannot know that.
+    if (this.#cutOff.length >= CUT_OFF_MAX || this.#hasLost) return;
     const index = this.#prng.below(BROKERS);
     const fresh = await this.start(index);
     const broker = this.#brokers[index] as ReplicaStage;
@@ -186,8 +188,18 @@ export class SharedLogBrokers {
     this.check();
   }
 
+  /** The log loses its newest entries, or all, and everybody who follows it hears that something may be missing. */
+  async lose(count: number): Promise<void> {
+    await settled();
+    this.#hasLost = true;
+    this.medium.lose(count);
+    if (count === Number.POSITIVE_INFINITY) this.medium.identity = `another than ${this.medium.identity}`;
+    for (const broker of this.#brokers) this.#lost.get(broker)?.('told that the log failed');
+  }
+
   /** Those that were cut off end. */
   goOn(): void {
+    this.#hasLost = false;
     for (const { replication } of this.#brokers.splice(BROKERS)) replication.stop();
   }
 }

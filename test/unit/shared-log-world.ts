@@ -29,14 +29,17 @@ type Client = Map<string, Position>;
 /** Several brokers over one log, clients of all of them, and whatever may go wrong, as a seed says. */
 export class SharedLogWorld {
   readonly #prng: Prng;
+  readonly #loses: boolean;
   readonly #streams = new Map<string, { config: StreamConfig; mayGo: boolean }>();
   readonly #witness = new SharedLogWitness();
   readonly #brokers: SharedLogBrokers;
   readonly #clients: Client[];
   #lines = 0;
 
-  constructor(prng: Prng) {
+  /** @param loses whether the log may also lose what is newest, or all. */
+  constructor(prng: Prng, { loses }: { loses: boolean }) {
     this.#prng = prng;
+    this.#loses = loses;
     const retention = (kept: Partial<StreamConfig['retention']>) => ({ ...DEFAULTS.retention, ...kept });
     const overflow = (): StreamConfig['overflow'] => prng.pick(['evict', 'reject']);
     for (const [name, config] of [
@@ -108,6 +111,7 @@ export class SharedLogWorld {
     const claim = isProducer ? producer : by === 'key' ? key : null;
     const beganAtMs = this.#brokers.nowMs;
     const codes = ['stream_not_found', 'stream_closed', 'producer_gap', 'backpressure', 'publish_forgotten'];
+    let mayCome = false;
     for (;;) {
       const broker = this.#brokers.any();
       const closed = this.#witness.closedOf(broker.directory.find(name)?.epoch);
@@ -115,13 +119,15 @@ export class SharedLogWorld {
         broker.publish(name, lines, { claim, creates: false }),
       );
       if (placed === 'commit_unknown' || placed === 'log_unavailable') {
+        mayCome ||= placed === 'commit_unknown';
         // Whoever has no name cannot ask once more.
         if (claim === null || this.#brokers.nowMs > beganAtMs + KNOWN_MS / 2)
           return this.#anew(position, isProducer);
         await new Promise((resolve) => setTimeout(resolve, 1));
         continue;
       }
-      if (typeof placed === 'string') return this.#refused(placed, name, { position, isProducer, broker });
+      if (typeof placed === 'string')
+        return this.#refused(placed, name, { position, isProducer, broker, mayCome });
       this.#witness.placed(name, placed, { lines, beganAtMs, closed });
       if (!isProducer) return;
       const { last } = position;
@@ -147,7 +153,12 @@ export class SharedLogWorld {
   async #refused(
     code: string,
     name: string,
-    { position, isProducer, broker }: { position: Position; isProducer: boolean; broker: ReplicaStage },
+    {
+      position,
+      isProducer,
+      broker,
+      mayCome,
+    }: { position: Position; isProducer: boolean; broker: ReplicaStage; mayCome: boolean },
   ): Promise<void> {
     const stream = this.#streams.get(name);
     if (code === 'producer_gap' || code === 'publish_forgotten') {
@@ -160,7 +171,7 @@ export class SharedLogWorld {
       await this.#brokers.ask(broker, [], () => broker.replication.put(name, stream?.config));
     }
     // What was under way of it may still come.
-    this.#anew(position, isProducer && code !== 'backpressure');
+    this.#anew(position, isProducer && (mayCome || code !== 'backpressure'));
   }
 
   async #read(name: string): Promise<void> {
@@ -281,6 +292,10 @@ export class SharedLogWorld {
     if (prng.chance(0.3)) {
       const [name, who] = [prng.pick([...this.#streams.keys()]), prng.pick(NAMES)];
       if (await this.#brokers.any().subscribers.forget(name, who)) this.#witness.forgotten(name, who);
+    }
+    if (this.#loses && prng.chance(0.2)) {
+      this.#witness.lost();
+      await this.#brokers.lose(prng.chance(0.3) ? Number.POSITIVE_INFINITY : prng.between(1, 10));
     }
   }
 }
