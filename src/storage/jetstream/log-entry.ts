@@ -2,8 +2,8 @@
  * One entry of a replicated log: a run of events of one stream, perhaps none, and where the stream stands after it. As
  * each says all of that, the newest of a stream is enough to take the stream up.
  *
- * A header of the message has the entry as JSON, in a format (entry-format.ts). Its body has the events, so that a writer which lost a race gives them
- * other seqs without touching them:
+ * A header of the message has the entry as JSON, in a format (entry-format.ts). Its body has the events, so that a writer
+ * which lost a race gives them other seqs without touching them:
  *
  *   offset size type  field
  *        0  4*n u32[] ends   of each event's part, little-endian, counted from the first part; n as the entry says
