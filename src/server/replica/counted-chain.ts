@@ -4,10 +4,7 @@
  * it: before that, it may be one whose place was taken by an entry that is lost.
  */
 
-interface Link {
-  readonly at: number;
-  readonly entry: { readonly previous: number };
-}
+import type { Link } from './newest-entry.js';
 
 export class CountedChain<L extends Link> {
   #counted: number;

@@ -6,7 +6,8 @@
  * there any more, neither the one that it names nor the one that took the place.
  */
 
-interface Link {
+/** An entry where it lies, and the one that it names as the one before. */
+export interface Link {
   readonly at: number;
   readonly entry: { readonly previous: number };
 }

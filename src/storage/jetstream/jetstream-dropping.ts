@@ -13,15 +13,20 @@ const AT_ONCE_MAX = 32;
 /** Not there: another broker was faster. */
 const GONE_CODES: ReadonlySet<number> = new Set([10043, 10057]);
 
+/** Position of the first message of a subject from a position on; null: there is none. */
+type NextAt = (subject: string, from: number) => Promise<number | null>;
+
 export class JetStreamDropping {
   readonly #manager: JetStreamManager;
   readonly #stream: string;
+  readonly #nextAt: NextAt;
   /** Whether all servers that were met replay a purge as they should; of others of the cluster nobody knows. */
   #canPurge = true;
 
-  constructor(manager: JetStreamManager, stream: string) {
+  constructor(manager: JetStreamManager, stream: string, nextAt: NextAt) {
     this.#manager = manager;
     this.#stream = stream;
+    this.#nextAt = nextAt;
   }
 
   /** Another server was connected to. */
@@ -48,7 +53,10 @@ export class JetStreamDropping {
   async #deleteEach(filter: string, below: number): Promise<void> {
     const underWay = new Set<Promise<void>>();
     let failure: unknown = null;
-    for (let at = await this.#next(filter, 1); at < below; at = await this.#next(filter, at + 1)) {
+    for (let from = 1; ; ) {
+      const at = await this.#nextAt(filter, from);
+      if (at === null || at >= below) break;
+      from = at + 1;
       const deleting = this.#delete(at)
         .catch((error: unknown) => {
           failure ??= error;
@@ -60,14 +68,6 @@ export class JetStreamDropping {
     }
     await Promise.all(underWay);
     if (failure !== null) throw failure;
-  }
-
-  /** Position of the first message of a subject from one on; Infinity: there is none. */
-  async #next(subject: string, from: number): Promise<number> {
-    // The server knows more queries than the type does.
-    const query = { seq: from, next_by_subj: subject } as unknown as { last_by_subj: string };
-    const found = await this.#manager.streams.getMessage(this.#stream, query);
-    return found?.seq ?? Number.POSITIVE_INFINITY;
   }
 
   async #delete(at: number): Promise<void> {

@@ -88,7 +88,9 @@ export class JetStreamLog implements ReplicatedLog {
     this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
     this.#manager = manager;
     this.#subjects = new JetStreamSubjects(options.stream);
-    this.#dropping = new JetStreamDropping(manager, options.stream);
+    this.#dropping = new JetStreamDropping(manager, options.stream, (subject, from) =>
+      this.#nextAt(subject, from),
+    );
     this.#takeServer();
     void this.#watch();
   }
@@ -183,8 +185,7 @@ export class JetStreamLog implements ReplicatedLog {
         subjects: this.#subjects.all,
         // One server alone has all that there is, also where somebody has deleted the newest of a subject.
         lastAt: this.isExact ? 0 : lastAt,
-        nextAt: async (from) =>
-          (await this.#get({ seq: from, next_by_subj: this.#subjects.all }))?.at ?? null,
+        nextAt: (from) => this.#nextAt(this.#subjects.all, from),
         config: {
           ack_policy: AckPolicy.None,
           deliver_policy: DeliverPolicy.LastPerSubject,
@@ -269,6 +270,10 @@ export class JetStreamLog implements ReplicatedLog {
     );
     if (found === null) return null;
     return { subject: found.subject, headers: found.header, data: found.data, at: found.seq };
+  }
+
+  async #nextAt(subject: string, from: number): Promise<number | null> {
+    return (await this.#get({ seq: from, next_by_subj: subject }))?.at ?? null;
   }
 
   #drop(filter: string, below: number): Promise<void> {
