@@ -207,18 +207,11 @@ describe('named subscribers of brokers that share a log', () => {
   });
 
   test('3.6 a broker that has not heard of who joined lets nothing go that it holds', async () => {
-    const { a, b } = await twoBrokers();
-    const retention = { events: 10, bytes: 0, ageMs: 0 };
-    await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
-    await b.publish('s', ['1']);
+    const { a, b } = await rejecting();
     b.log.isDeaf = true;
     await a.subscribers.join('s', 'ada', 'earliest');
     // It does not know that these are held, but does of the events.
-    for (let i = 2; i < 40; i++) await b.publish('s', [`${i}`]);
-    for (let sweeps = 0; sweeps < 8; sweeps++) {
-      b.retention.sweep();
-      await settle();
-    }
+    await outgrow(b);
     assert.equal(b.positions('s')?.logFloor, 1);
     await b.replication.start();
     await assert.rejects(b.publish('s', ['one more']), isRefusal('backpressure'));
@@ -226,10 +219,7 @@ describe('named subscribers of brokers that share a log', () => {
 
   for (const who of ['who joined', 'who was forgotten and joined']) {
     test(`3.6 nor where ${who} was told that it could not, and came again`, async () => {
-      const { a, b } = await twoBrokers();
-      const retention = { events: 10, bytes: 0, ageMs: 0 };
-      await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
-      await b.publish('s', ['1']);
+      const { a, b } = await rejecting();
       if (who.includes('forgotten')) {
         await a.subscribers.join('s', 'ada', 'earliest');
         await a.subscribers.forget('s', 'ada');
@@ -242,15 +232,29 @@ describe('named subscribers of brokers that share a log', () => {
       await assert.rejects(a.subscribers.join('s', 'ada', 'earliest'), isRefusal('log_full'));
       a.log.append = append;
       await a.subscribers.join('s', 'ada', 'earliest');
-      for (let i = 2; i < 40; i++) await b.publish('s', [`${i}`]);
-      for (let sweeps = 0; sweeps < 8; sweeps++) {
-        b.retention.sweep();
-        await settle();
-      }
+      await outgrow(b);
       assert.equal(b.positions('s')?.logFloor, 1);
     });
   }
 });
+
+/** Two brokers on a log with a stream that rejects rather than evicts, and one event in it. */
+async function rejecting(): Promise<{ a: ReplicaStage; b: ReplicaStage }> {
+  const { a, b } = await twoBrokers();
+  const retention = { events: 10, bytes: 0, ageMs: 0 };
+  await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
+  await b.publish('s', ['1']);
+  return { a, b };
+}
+
+/** Publishes far more than that stream keeps, and has what nobody holds go. */
+async function outgrow(broker: ReplicaStage): Promise<void> {
+  for (let i = 2; i < 40; i++) await broker.publish('s', [`${i}`]);
+  for (let sweeps = 0; sweeps < 8; sweeps++) {
+    broker.retention.sweep();
+    await settle();
+  }
+}
 
 /** What an acknowledgement was answered, and when. */
 interface Acked {
