@@ -98,7 +98,9 @@ export class SubscriberWriter {
 
   /**
    * Takes up what the log has of the subscriber and its stream. That it has not moved on is believed only when it is confirmed,
-   * or it would be given again what it has acknowledged. @throws {RequestError} `log_unavailable` */
+   * or it would be given again what it has acknowledged.
+   * @throws {RequestError} `log_unavailable`
+   */
   async #look(key: SubscriberKey): Promise<void> {
     const { replication, subscribers } = this.#options;
     await replication.refresh(key.stream, () => false);
