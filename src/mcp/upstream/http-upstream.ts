@@ -200,31 +200,33 @@ export class HttpUpstream implements Upstream {
   async #listen(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<void> {
     let last = from;
     for (let failures = 0; !sink.isClosed; ) {
-      const before = last;
       try {
-        const resuming: ForwardedHeaders = before.lastId === '' ? {} : { 'Last-Event-ID': before.lastId };
-        const answer = await this.#requestInSession(
-          'GET',
-          { ...this.#withNewest(headers), ...resuming },
-          { body: null },
-        );
-        if (answer instanceof HttpResponse && isEventStream(answer)) {
-          failures = 0;
-          last = (await this.#readAnswer(answer, sink)) ?? before;
-        } else {
-          if (answer instanceof HttpResponse) answer.destroy();
-          // It offers no such stream.
-          else if (answer.status === 405) return;
-          // What it does not know any more cannot be resumed, but listened to from now on.
-          last = { ...before, lastId: '' };
-          failures++;
-        }
+        const answer = await this.#askToListen(last, headers);
+        if (answer === 'not_offered') return;
+        failures = answer === 'refused' ? failures + 1 : 0;
+        // What it does not know any more cannot be resumed, but listened to from now on.
+        if (answer === 'refused') last = { ...last, lastId: '' };
+        else last = (await this.#readAnswer(answer, sink)) ?? last;
       } catch (error) {
         if (!(error instanceof UpstreamError) || this.#ending.signal.aborted) throw error;
         failures++;
       }
       await this.#pause(Math.max(last.retryMs, RESUME_MS * (2 ** Math.min(failures, 5) - 1)));
     }
+  }
+
+  /** @returns the event stream of what belongs to no call, or why there is none. @throws {UpstreamError} */
+  async #askToListen(
+    { lastId }: Resumable,
+    headers: ForwardedHeaders,
+  ): Promise<HttpResponse | 'not_offered' | 'refused'> {
+    const resuming: ForwardedHeaders = lastId === '' ? {} : { 'Last-Event-ID': lastId };
+    const asking = { ...this.#withNewest(headers), ...resuming };
+    const answer = await this.#requestInSession('GET', asking, { body: null });
+    if (!(answer instanceof HttpResponse)) return answer.status === 405 ? 'not_offered' : 'refused';
+    if (isEventStream(answer)) return answer;
+    answer.destroy();
+    return 'refused';
   }
 
   #readAnswer(response: HttpResponse, sink: MessageSink): Promise<Resumable | null> {
