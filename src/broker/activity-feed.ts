@@ -4,29 +4,7 @@
  */
 
 import type { Cursor } from '../core/cursor.js';
-
-/** `live`, `ring` and `log` as in contract 4.4; `overtaken` is a refusal of 4.6. */
-export type Outcome = 'live' | 'ring' | 'log' | 'refused' | 'overtaken';
-
-/** One thing that happened; what it is not about is absent. */
-export interface Happening {
-  /** Unix time, milliseconds. */
-  readonly at: number;
-  readonly outcome: Outcome;
-  /** Empty where it was about none. */
-  readonly stream: string;
-  /** Who it was: the subject of a token or the id of a key; empty where that is not known. */
-  readonly principal: string;
-  readonly cursor?: string;
-  readonly epoch?: string | null;
-  readonly floor?: number | null;
-  readonly head?: number | null;
-  readonly earliest?: string | null;
-  /** Of a refusal: its code (contract 8) and, where there is one, its reason and the number that the client was given. */
-  readonly code?: string;
-  readonly reason?: string;
-  readonly request?: string;
-}
+import type { Happening, NumberedHappening } from '../wire/happening.js';
 
 /** What an edge hands over. */
 export interface ActivityBatch {
@@ -36,10 +14,6 @@ export interface ActivityBatch {
 }
 
 const KEPT_MAX = 1000;
-
-export interface NumberedHappening extends Happening {
-  readonly number: number;
-}
 
 export interface ActivityPage {
   readonly epoch: string;

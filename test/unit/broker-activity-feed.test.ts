@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ActivityFeed, type Happening } from '#gapless/broker/activity-feed.js';
+import { ActivityFeed } from '#gapless/broker/activity-feed.js';
+import type { Happening } from '#gapless/wire/happening.js';
 
 const EPOCH = 'feedfeed00';
 const KEPT_MAX = 1000;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Happening } from '#gapless/console/page/broker.js';
 import { byteSize, counted, duration, retentionInWords } from '#gapless/console/page/format.js';
 import { wordsOf } from '#gapless/console/page/happening-words.js';
 import { marksOf, percentOf, spanOfKept, spanOfReaders, ticksOf } from '#gapless/console/page/scale.js';
+import type { Happening } from '#gapless/wire/happening.js';
 
 const seq = fc.nat(10_000_000);
 
@@ -62,7 +62,6 @@ describe('the bar of a stream', () => {
 
 describe('what happened, in words', () => {
   const happening = (members: Partial<Happening>): Happening => ({
-    number: 1,
     at: 0,
     outcome: 'refused',
     stream: 's',

@@ -2,14 +2,15 @@
  * What happened lately, as far as this page has been told: read on and on, the newest few hundred kept.
  */
 
-import type { ActivityPage, Broker, Happening } from './broker.js';
+import type { ActivityAnswer, NumberedHappening } from '../../wire/happening.js';
+import type { Broker } from './broker.js';
 import { poll } from './poll.js';
 
 const KEPT_MAX = 300;
 
 export class ActivityStore {
   /** The newest first. */
-  happenings: readonly Happening[] = [];
+  happenings: readonly NumberedHappening[] = [];
   /** What happened too fast to be told. */
   missed = 0;
   readonly #changed = new Set<() => void>();
@@ -31,7 +32,7 @@ export class ActivityStore {
     });
   }
 
-  #add({ activity, next, missed }: ActivityPage): void {
+  #add({ activity, next, missed }: ActivityAnswer): void {
     this.#next = next;
     if (activity.length === 0 && missed === 0) return;
     // Null: the broker was started again, and begins to count anew.

@@ -1,8 +1,8 @@
 /** The list of what happened lately: resumes and refusals, the newest first. */
 
+import type { Happening } from '../../wire/happening.js';
 import type { ActivityStore } from './activity-store.js';
 import { hrefOf } from './app.js';
-import type { Happening } from './broker.js';
 import { element, fill, say } from './element.js';
 import { clockTime, counted } from './format.js';
 import { wordsOf } from './happening-words.js';

@@ -6,6 +6,7 @@
 import { GaplessClient, type GaplessError, type StreamState } from '../../client/client.js';
 import { errorOf } from '../../client/client-error.js';
 import { Connection, streamPath } from '../../client/connection.js';
+import type { ActivityAnswer } from '../../wire/happening.js';
 
 /** A stream in the list, with how far its readers are behind (contract 2.2). */
 export interface ListedStream extends StreamState {
@@ -38,23 +39,6 @@ export interface ReadStream extends StreamState {
   };
 }
 
-/** What happened to somebody (contract 10). */
-export interface Happening {
-  readonly number: number;
-  readonly at: number;
-  readonly outcome: string;
-  readonly stream: string;
-  readonly principal: string;
-  readonly cursor?: string;
-  readonly epoch?: string | null;
-  readonly floor?: number | null;
-  readonly head?: number | null;
-  readonly earliest?: string | null;
-  readonly code?: string;
-  readonly reason?: string;
-  readonly request?: string;
-}
-
 /** An MCP server behind the front, and how it is used (contract 10). */
 export interface McpServer {
   readonly path: string;
@@ -62,12 +46,6 @@ export interface McpServer {
   readonly calls: number;
   readonly readers: number;
   readonly refusedResumes: number;
-}
-
-export interface ActivityPage {
-  readonly activity: readonly Happening[];
-  readonly next: string;
-  readonly missed: number | null;
 }
 
 export class Broker {
@@ -94,7 +72,7 @@ export class Broker {
   }
 
   /** @param cursor the `next` of before; null at first. @throws {GaplessError} */
-  async activity(cursor: string | null): Promise<ActivityPage> {
+  async activity(cursor: string | null): Promise<ActivityAnswer> {
     return this.#get('/v1/activity', { cursor: cursor ?? undefined, limit: '1000' });
   }
 

@@ -1,10 +1,10 @@
 /** What happened, in a sentence. Pure. */
 
 import { ERRORS } from '../../errors.js';
-import type { Happening } from './broker.js';
+import type { Happening } from '../../wire/happening.js';
 import { count, counted } from './format.js';
 
-export type Tone = 'good' | 'refused' | 'neutral';
+export type Tone = 'good' | 'refused';
 
 export interface Words {
   /** A word or two. */
@@ -25,8 +25,6 @@ export function wordsOf(happening: Happening): Words {
       return { title: 'Overtaken', text: evicted(happening), tone: 'refused' };
     case 'refused':
       return { title: 'Refused', text: refused(happening), tone: 'refused' };
-    default:
-      return { title: happening.outcome, text: '', tone: 'neutral' };
   }
 }
 

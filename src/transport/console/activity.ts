@@ -6,13 +6,14 @@
  */
 
 import type { Principal } from '../../auth/principal.js';
-import type { ActivityBatch, Happening } from '../../broker/activity-feed.js';
+import type { ActivityBatch } from '../../broker/activity-feed.js';
 import type { OvertakenAt } from '../../broker/refusal.js';
 import type { Subscription } from '../../broker/subscription.js';
 import { type Cursor, formatCursor } from '../../core/cursor.js';
 import { lowestReadable } from '../../core/resume.js';
 import type { RequestError } from '../../errors.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
+import type { Happening } from '../../wire/happening.js';
 
 const PENDING_MAX = 100;
 /** A name that nobody has checked yet may be as long as a request line. */

@@ -4,6 +4,7 @@
 
 import { formatCursor, parseCursor } from '../../core/cursor.js';
 import { RequestError } from '../../errors.js';
+import type { ActivityAnswer } from '../../wire/happening.js';
 import type { Exchange } from '../http/exchange.js';
 import { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
@@ -18,11 +19,7 @@ export async function showActivity(exchange: Exchange, _name: string, req: Reque
   const cursor = given === undefined ? null : parseCursor(given);
   if (given !== undefined && cursor === null) throw new RequestError('malformed');
   exchange.watch();
-  const page = await exchange.edge.coordinator.activity(cursor, limit);
-  const { epoch, happenings, last, missed } = page;
-  exchange.sendJson(
-    200,
-    { activity: happenings, next: formatCursor(epoch, last), missed },
-    { 'Cache-Control': 'no-store' },
-  );
+  const { epoch, happenings, last, missed } = await exchange.edge.coordinator.activity(cursor, limit);
+  const answer: ActivityAnswer = { activity: happenings, next: formatCursor(epoch, last), missed };
+  exchange.sendJson(200, answer, { 'Cache-Control': 'no-store' });
 }
