@@ -6,6 +6,7 @@
 import type { GaplessClient } from './client.js';
 import { GaplessError } from './client-error.js';
 import { SseDecoder } from './sse-decoder.js';
+import { floorOf } from './stream-state.js';
 
 const HEADERS = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform' };
 const encoder = new TextEncoder();
@@ -46,7 +47,9 @@ export async function aiSdkResume(
   const state = await client.state(name);
   if (state === null || state.closed) return new Response(null, { status: 204 });
   const headers = { ...HEADERS, 'x-vercel-ai-ui-message-stream': 'v1' };
-  return new Response(sseBody(client, name, 'earliest', signal), { headers });
+  // By its epoch: were it removed since, `earliest` would make it anew, and that one never ends (contract 2.4).
+  const beginning = `${state.epoch}.${floorOf(state) - 1}`;
+  return new Response(sseBody(client, name, beginning, signal), { headers });
 }
 
 /**
@@ -63,10 +66,9 @@ export async function resumeAfter(
   if (!Number.isSafeInteger(startingAfter) || startingAfter < 0) return new Response(null, { status: 400 });
   const state = await client.state(name);
   if (state === null) return new Response(null, { status: 404 });
-  const { epoch, floor, logFloor, committed } = state;
-  const isGone = startingAfter + 1 < Math.min(floor, logFloor ?? floor);
-  if (isGone || startingAfter > committed) return new Response(null, { status: 410 });
-  return new Response(sseBody(client, name, `${epoch}.${startingAfter}`, signal), { headers: HEADERS });
+  const isGone = startingAfter + 1 < floorOf(state);
+  if (isGone || startingAfter > state.committed) return new Response(null, { status: 410 });
+  return new Response(sseBody(client, name, `${state.epoch}.${startingAfter}`, signal), { headers: HEADERS });
 }
 
 /** Ends when the stream was closed, and breaks visibly when it cannot go on. Reads no faster than it is read. */

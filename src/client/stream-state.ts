@@ -23,6 +23,11 @@ export interface StreamState extends Required<StreamConfig> {
   readonly closed: boolean;
 }
 
+/** Lowest seq that can be read, wherever it is kept (contract 2.2). */
+export function floorOf({ floor, logFloor }: Pick<StreamState, 'floor' | 'logFloor'>): number {
+  return Math.min(floor, logFloor ?? floor);
+}
+
 /** Null when there is no such stream. @throws {GaplessError} */
 export async function stateOf(connection: Connection, name: string): Promise<StreamState | null> {
   const response = await connection.ask(`${streamPath(name)}/state`);

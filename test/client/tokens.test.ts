@@ -131,6 +131,20 @@ describe('token streams', () => {
     assert.equal((await aiSdkResume(client(), name)).status, 204);
   });
 
+  it('of the AI SDK: one that goes before it is read is not made anew, and its answer breaks', async () => {
+    const name = freshStream('chat');
+    await client().publish(name, PARTS[0] ?? '');
+    const removing: typeof fetch = async (...asked) => {
+      const response = await fetch(...asked);
+      if (String(asked[0]).endsWith('/state')) await client().deleteStream(name);
+      return response;
+    };
+    const url = `http://127.0.0.1:${broker.port}`;
+    const resumed = await aiSdkResume(new GaplessClient({ url, fetch: removing }), name);
+    await assert.rejects(resumed.text(), { code: 'resume_unavailable' });
+    assert.equal(await client().state(name), null);
+  });
+
   it('after an integer: the events behind it, also when it has ended; refused where they are not there', async () => {
     const name = freshStream('response');
     assert.equal((await resumeAfter(client(), name, 0)).status, 404);

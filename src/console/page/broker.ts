@@ -87,8 +87,3 @@ export class Broker {
     return (await response.json()) as T;
   }
 }
-
-/** Lowest seq that can be read, wherever it is kept (contract 2.2). */
-export function floorOf({ floor, logFloor }: StreamState): number {
-  return Math.min(floor, logFloor ?? floor);
-}

@@ -1,8 +1,9 @@
 /** Follows a stream by `gapless/client` and lists what comes, with what else becomes of the stream. */
 
 import { ResumeUnavailableError, StreamDeletedError, type SubscriptionStatus } from '../../client/client.js';
+import { floorOf } from '../../client/stream-state.js';
 import type { App } from './app.js';
-import { floorOf, type ReadStream } from './broker.js';
+import type { ReadStream } from './broker.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { type EventData, EventList } from './event-list.js';
 import { count, counted } from './format.js';

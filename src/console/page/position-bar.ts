@@ -1,6 +1,7 @@
 /** What is kept of a stream, from its floor to its head, drawn as a bar with everybody who reads it. */
 
-import { floorOf, type NamedSubscriber, type Reader, type ReadStream } from './broker.js';
+import { floorOf } from '../../client/stream-state.js';
+import type { NamedSubscriber, Reader, ReadStream } from './broker.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { count, counted } from './format.js';
 import { type Mark, marksOf, percentOf, type Span, spanOfKept, spanOfReaders, ticksOf } from './scale.js';

@@ -1,9 +1,10 @@
 /** One stream: where it stands, who reads it, its events as they come, and a form to publish one. */
 
 import { GaplessError } from '../../client/client.js';
+import { floorOf } from '../../client/stream-state.js';
 import { activityView } from './activity-view.js';
 import type { App } from './app.js';
-import { floorOf, type ReadStream } from './broker.js';
+import type { ReadStream } from './broker.js';
 import { element, fill, say } from './element.js';
 import { eventFeed } from './event-feed.js';
 import { byteSize, count, duration, retentionInWords } from './format.js';

@@ -1,8 +1,9 @@
 /** All streams: where each stands, and how far its slowest reader is behind. */
 
+import { floorOf } from '../../client/stream-state.js';
 import { activityView } from './activity-view.js';
 import { type App, hrefOf } from './app.js';
-import { floorOf, type ListedStream } from './broker.js';
+import type { ListedStream } from './broker.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { count, counted } from './format.js';
 import { RovingFocus } from './keys.js';
