@@ -14,7 +14,8 @@ export const MCP_DEFINITIONS = {
     kind: list({
       placeholder: 'PATH=SERVER',
       expected:
-        'a path, = and the URL of an MCP server (/mcp=http://127.0.0.1:3000/mcp), or stdio: and its command',
+        'a path, = and the URL of an MCP server (/mcp=http://127.0.0.1:3000/mcp; user:password@ may stand before the ' +
+        'host), or stdio: and its command',
       isValid: isMcpMount,
       itemsMax: 100,
       split: splitMcpMounts,

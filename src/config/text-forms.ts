@@ -72,7 +72,9 @@ export function isMcpMount(text: string): boolean {
   const target = MCP_MOUNT.exec(text)?.[1];
   if (target === undefined || TAKEN_PATHS.test(text)) return false;
   if (target.startsWith('stdio:')) return target.slice('stdio:'.length).trim() !== '';
-  return URL.canParse(target) && /^https?:$/.test(new URL(target).protocol);
+  if (!URL.canParse(target)) return false;
+  const url = new URL(target);
+  return /^https?:$/.test(url.protocol) && hasReadableUser(url);
 }
 
 /** Mounts with commas between them; a comma that is followed by no path and `=` belongs to the one before it. */
@@ -83,14 +85,26 @@ export function splitMcpMounts(joined: string): string[] {
 /** Where a NATS server is. */
 export function isNatsUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
-  const { protocol, hostname, pathname, search, hash } = new URL(url);
+  const parsed = new URL(url);
+  const { protocol, hostname, pathname, search, hash } = parsed;
   return (
     ['nats:', 'tls:'].includes(protocol) &&
     hostname !== '' &&
     ['', '/'].includes(pathname) &&
     search === '' &&
-    hash === ''
+    hash === '' &&
+    hasReadableUser(parsed)
   );
+}
+
+/** Whether a `%` of a user or a password is of an encoded character, as it has to be before a host. */
+function hasReadableUser({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(`${username}:${password}`);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What names a JetStream stream and stands in its subjects. */

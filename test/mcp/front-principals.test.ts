@@ -72,6 +72,23 @@ describeOnEdges(
   },
 );
 
+const withUser = upstream.url.replace('//', '//front:pass%20word@');
+
+describeOnEdges('12.1 a user', ['--jwt-keys-file', keysFile, '--mcp', `/files=${withUser}`], (broker) => {
+  it('12.1 in the URL of a server is shown to it, where what the client shows stays at the front', async () => {
+    const alice = await McpClient.open(broker.port, {
+      path: '/files',
+      headers: bearer(await tokenOf('alice')),
+    });
+    const call = await alice.call(1);
+    const there = await upstream.nextCall();
+    const basic = Buffer.from('front:pass word').toString('base64');
+    assert.equal(there.header('authorization'), `Basic ${basic}`);
+    there.json({});
+    await call.untilEnded();
+  });
+});
+
 describeOnEdges('12.1 without keys', ['--mcp', `/mcp=${upstream.url}`], (broker) => {
   it('12.1 the server gets the headers of the client, but for those between the front and it', async () => {
     const headers = { Authorization: 'Bearer for-the-server', 'X-Tenant': 'seven', Cookie: 'a=b' };

@@ -5,6 +5,7 @@ import {
   isHost,
   isLoopback,
   isMcpMount,
+  isNatsUrl,
   isStreamPattern,
   splitMcpMounts,
 } from '#gapless/config/text-forms.js';
@@ -82,6 +83,8 @@ test('12 a mount is a path that is free, and a server', () => {
   accepts(isMcpMount, [
     '/mcp=http://127.0.0.1:3000/mcp',
     '/a/b.c=https://mcp.example/x?y=1,2',
+    '/mcp=https://user:pass%20word@mcp.example/',
+    '/mcp=https://:token@mcp.example/',
     '/files=stdio:npx -y server DIR',
   ]);
   refuses(isMcpMount, [
@@ -90,6 +93,7 @@ test('12 a mount is a path that is free, and a server', () => {
     'mcp=http://a/',
     '/mcp=',
     '/mcp=ftp://a/',
+    '/mcp=http://user:100%@a/',
     '/mcp=stdio:',
     '/mcp=stdio: ',
     '/=http://a/',
@@ -107,4 +111,14 @@ test('12 mounts stand between commas, and a command may have commas of its own',
   const mounts = ['/a=stdio:run --list x,y,/z', '/b=http://127.0.0.1/mcp', '/c/d=stdio:run'];
   assert.deepEqual(splitMcpMounts(mounts.join(',')), mounts);
   assert.deepEqual(splitMcpMounts(mounts.join(', ')), mounts);
+});
+
+test('11 a server of a shared log is a URL of NATS, with nothing behind the host', () => {
+  accepts(isNatsUrl, [
+    'nats://127.0.0.1:4222',
+    'tls://nats.example/',
+    'nats://user:pass%20word@[::1]:4222',
+    'nats://token@nats.example',
+  ]);
+  refuses(isNatsUrl, ['', 'nats:', 'http://a/', 'nats://a/b', 'nats://a?b', 'nats://a#b', 'nats://100%@a']);
 });

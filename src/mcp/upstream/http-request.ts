@@ -91,8 +91,9 @@ export class HttpTarget {
   }
 }
 
+/** What stands before the host, as clients of HTTP show it (RFC 7617); one of the two may be empty. */
 function credentialsOf({ username, password }: URL): Readonly<Record<string, string>> {
-  if (username === '') return {};
+  if (username === '' && password === '') return {};
   const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
   return { Authorization: `Basic ${Buffer.from(pair).toString('base64')}` };
 }
