@@ -26,11 +26,11 @@ import type { Upstream, UpstreamSession } from '../../mcp/upstream/upstream.js';
 import { LineLimit } from '../../transport/admission/line-limit.js';
 import { EdgeLink } from '../edge/edge-link.js';
 import { SteadyClock } from '../steady-clock.js';
-import { BrokerStreams } from './mcp-broker-streams.js';
-import { BrokerRecords } from './mcp-records.js';
-import { ReplicatedRecords } from './mcp-shared-records.js';
+import { BrokerRecords } from './broker-records.js';
+import { BrokerStreams } from './broker-streams.js';
 import type { McpCommand, McpMessage, McpSetup } from './mcp-thread.js';
 import { edgeOfReader } from './reader-name.js';
+import { ReplicatedRecords } from './replicated-records.js';
 
 const SECRET_BYTES = 32;
 const SESSION_ID_BYTES = 18;

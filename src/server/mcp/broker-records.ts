@@ -10,7 +10,7 @@ import { textOf } from '../../mcp/session/call-history.js';
 import type { SessionRecord, SessionRecords } from '../../mcp/session/session-record.js';
 import type { LeftStream } from '../../mcp/stream/mcp-streams.js';
 import type { EdgeLink } from '../edge/edge-link.js';
-import type { BrokerStreams } from './mcp-broker-streams.js';
+import type { BrokerStreams } from './broker-streams.js';
 import {
   COMMIT_MS_MAX,
   KEEPS_NEWEST,

@@ -1,7 +1,7 @@
 /**
  * Which of the brokers on a shared log are there: each writes into a stream of its own every second. One of which nothing
  * has come for a while, as this broker's own clock has it, is taken for gone. That may be wrong, for it may only be slow;
- * so whoever goes on with its streams takes them over first (mcp-replicated-appends.ts).
+ * so whoever goes on with its streams takes them over first (replicated-appends.ts).
  */
 
 import type { StreamRef } from '../../broker/edge-stream.js';

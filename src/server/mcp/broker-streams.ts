@@ -21,8 +21,8 @@ import { Wakes } from '../../ring/wake-queue.js';
 import { frameBytesMax } from '../bounds.js';
 import type { EdgeLink } from '../edge/edge-link.js';
 import { copyParts } from './frame-parts.js';
-import { ReplicatedStreams } from './mcp-replicated-streams.js';
 import type { McpSetup } from './mcp-thread.js';
+import { ReplicatedStreams } from './replicated-streams.js';
 import { SpareStreams } from './spare-streams.js';
 
 const RUN_BYTES = 9;

@@ -7,8 +7,8 @@ import type { SharedStreams } from '../../mcp/stream/mcp-streams.js';
 import { NOTE_TYPES } from '../../mcp/stream/stream-notes.js';
 import type { EdgeLink } from '../edge/edge-link.js';
 import { partsOf } from './frame-parts.js';
-import { Presence } from './mcp-presence.js';
-import { ReplicatedAppends } from './mcp-replicated-appends.js';
+import { Presence } from './presence.js';
+import { ReplicatedAppends } from './replicated-appends.js';
 
 /** Streams that are named after their session, and not after the broker that made them. */
 const OWN_NAME_PREFIX = `${OWN_STREAMS_PREFIX}own:`;

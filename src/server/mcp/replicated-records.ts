@@ -9,8 +9,8 @@ import { RequestError } from '../../errors.js';
 import { textOf } from '../../mcp/session/call-history.js';
 import { mergeRecords, type SessionRecord, type SharedRecords } from '../../mcp/session/session-record.js';
 import type { EdgeLink } from '../edge/edge-link.js';
+import type { BrokerStreams } from './broker-streams.js';
 import { partsOf } from './frame-parts.js';
-import type { BrokerStreams } from './mcp-broker-streams.js';
 import {
   COMMIT_MS_MAX,
   KEEPS_NEWEST,
