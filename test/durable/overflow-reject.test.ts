@@ -5,6 +5,7 @@ import { eventually } from '../support/deadline.js';
 import { DurableBroker } from '../support/durable-broker.js';
 import { createStream, freshStream, MEDIA_TYPES } from '../support/gapless-client.js';
 import { type HttpResponse, request } from '../support/http.js';
+import { seededPrng } from '../support/prng.js';
 import { producerRequest } from '../support/producer.js';
 import { SseSubscription } from '../support/sse-client.js';
 
@@ -25,19 +26,17 @@ it('3.6 who acknowledges what it has is never refused, however often the broker 
   const stream = freshStream('killed');
   await createStream(broker.port, stream, { retention: { events: KEPT }, overflow: 'reject' });
   (await SseSubscription.open(broker.port, stream, { cursor: 'earliest', query: 'subscriber=ada' })).cut();
-  let isOver = false;
+  const prng = seededPrng(context);
+  const killsAt = range(1, KILLS).map(() => prng.below(EVENTS));
+  let killing = Promise.resolve();
   const publishing = (async () => {
     for (const seq of range(0, EVENTS - 1)) {
+      // Beside the publish, and whatever the reader is at.
+      for (const _kill of killsAt.filter((at) => at === seq)) {
+        killing = killing.then(() => broker.killAndStart());
+      }
       const asked = producerRequest({ stream, id: 'a', epoch: 0, seq, lines: [`event ${seq}`] });
       assert.equal((await untilAnswered(() => request(broker.port, asked))).status, 200);
-    }
-    isOver = true;
-  })();
-  const killing = (async () => {
-    for (const _kill of range(1, KILLS)) {
-      await new Promise((resolve) => setTimeout(resolve, 100 + Math.random() * 200));
-      if (isOver) return;
-      await broker.killAndStart();
     }
   })();
   let seen = 0;
@@ -62,6 +61,7 @@ it('3.6 who acknowledges what it has is never refused, however often the broker 
     const path = `/v1/streams/${stream}/ack`;
     assert.equal((await untilAnswered(() => request(broker.port, { path, headers, body }))).status, 200);
   }
-  await Promise.all([publishing, killing]);
+  await publishing;
+  await killing;
   await broker.end();
 });
