@@ -197,7 +197,7 @@ describe('9.3 an edge that is late', () => {
   const broker = useBroker('--shed-replays-ms', '100ms', '--shed-subscriptions-ms', '30s');
   const strict = useBroker('--shed-replays-ms', '100ms', '--shed-subscriptions-ms', '200ms');
 
-  /** Holds the whole process up for longer than the bounds. */
+  /** Holds the whole process up by so much that it takes seconds until the pressure, which fades, is below the bounds. */
   async function stall(pid: number): Promise<void> {
     process.kill(pid, 'SIGSTOP');
     await new Promise((resolve) => setTimeout(resolve, 5000));
