@@ -3,6 +3,7 @@
 import type { Happening } from '../../wire/happening.js';
 import type { ActivityStore } from './activity-store.js';
 import { hrefOf } from './app.js';
+import { card } from './card.js';
 import { element, fill, say } from './element.js';
 import { clockTime, counted } from './format.js';
 import { wordsOf } from './happening-words.js';
@@ -34,18 +35,8 @@ export function activityView(store: ActivityStore, stream: string | null, signal
     say(note, noteOf(shown.length, refusalsOnly.checked, store.missed));
   };
   refusalsOnly.addEventListener('change', show);
-  const root = element(
-    'section',
-    { class: 'card activity', 'aria-labelledby': 'activity-title' },
-    element(
-      'div',
-      { class: 'card-head' },
-      element('h2', { id: 'activity-title' }, 'Resumes and refusals'),
-      element('label', { class: 'check' }, refusalsOnly, 'Refusals only'),
-    ),
-    list,
-    note,
-  );
+  const filter = element('label', { class: 'check' }, refusalsOnly, 'Refusals only');
+  const root = card({ name: 'activity', title: 'Resumes and refusals', beside: [filter] }, list, note);
   store.onChange(show, signal);
   return root;
 }

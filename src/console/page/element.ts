@@ -3,7 +3,8 @@
  * part of the console makes markup of a string.
  */
 
-type Child = Node | string | number | null;
+/** What an element may hold; null: nothing. */
+export type Child = Node | string | number | null;
 
 export interface Attributes {
   readonly [name: string]: string | boolean | number | null | undefined;

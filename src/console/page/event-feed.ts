@@ -4,6 +4,7 @@ import { ResumeUnavailableError, StreamDeletedError, type SubscriptionStatus } f
 import { floorOf } from '../../client/stream-state.js';
 import type { App } from './app.js';
 import type { ReadStream } from './broker.js';
+import { card } from './card.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { type EventData, EventList } from './event-list.js';
 import { count, counted } from './format.js';
@@ -24,18 +25,8 @@ export function eventFeed(app: App, at: ReadStream, signal: AbortSignal): HTMLEl
     say(pause, list.isPaused ? 'Go on' : 'Pause');
   });
   list.onPending((pending) => say(waiting, pending === 0 ? '' : `${counted(pending, 'new event')}`));
-  const root = element(
-    'section',
-    { class: 'card', 'aria-labelledby': 'events-title' },
-    element(
-      'div',
-      { class: 'card-head' },
-      element('h2', { id: 'events-title' }, 'Events'),
-      status,
-      element('span', { class: 'card-end' }, waiting, pause),
-    ),
-    list.root,
-  );
+  const atEnd = element('span', { class: 'card-end' }, waiting, pause);
+  const root = card({ name: 'events', title: 'Events', beside: [status, atEnd] }, list.root);
   void follow(app, at, { list, status, signal }).catch((error: unknown) => {
     if (signal.aborted) return;
     pause.hidden = true;

@@ -2,20 +2,23 @@
 
 import type { App } from './app.js';
 import type { McpServer } from './broker.js';
-import { element, fill, setAttribute } from './element.js';
+import { card } from './card.js';
+import { element, fill } from './element.js';
 import { count } from './format.js';
 import { poll } from './poll.js';
+import { tableHead } from './table.js';
 
 const COLUMNS = ['Server', 'Sessions', 'Calls under way', 'Readers', 'Refused resumes'];
 
 export function mcpView(app: App, signal: AbortSignal): HTMLElement {
   const body = element('tbody');
-  const root = element(
-    'section',
-    { class: 'card mcp', 'aria-labelledby': 'mcp-title', hidden: true },
-    element('div', { class: 'card-head' }, element('h2', { id: 'mcp-title' }, 'MCP servers')),
-    element('div', { class: 'table-frame is-plain' }, element('table', {}, tableHead(), body)),
+  const table = element('table', {}, tableHead(COLUMNS, 1), body);
+  const root = card(
+    { name: 'mcp', title: 'MCP servers' },
+    element('div', { class: 'table-frame is-plain' }, table),
   );
+  root.classList.add('mcp');
+  root.hidden = true;
   // Which servers there are changes with a restart only.
   const none = new AbortController();
   void poll({
@@ -24,19 +27,12 @@ export function mcpView(app: App, signal: AbortSignal): HTMLElement {
       app.answered();
       if (servers.length === 0) none.abort();
       fill(body, ...servers.map(rowOf));
-      setAttribute(root, 'hidden', servers.length === 0);
+      root.hidden = servers.length === 0;
     },
     fail: (error) => app.failed(error),
     signal: AbortSignal.any([signal, none.signal]),
   });
   return root;
-}
-
-function tableHead(): HTMLElement {
-  const titles = COLUMNS.map((title, index) =>
-    element('th', { scope: 'col', class: index > 0 ? 'number' : '' }, title),
-  );
-  return element('thead', {}, element('tr', {}, ...titles));
 }
 
 function rowOf({ path, sessions, calls, readers, refusedResumes }: McpServer): HTMLElement {

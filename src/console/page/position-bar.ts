@@ -2,6 +2,7 @@
 
 import { floorOf } from '../../client/stream-state.js';
 import type { NamedSubscriber, Reader, ReadStream } from './broker.js';
+import { card } from './card.js';
 import { element, fill, say, setAttribute } from './element.js';
 import { count, counted } from './format.js';
 import { type Mark, marksOf, percentOf, type Span, spanOfKept, spanOfReaders, ticksOf } from './scale.js';
@@ -47,15 +48,8 @@ export class PositionBar {
       named: legend('mark is-named', 'a named subscriber has acknowledged'),
     };
     const { stalled, waiting, named } = this.#legend;
-    this.root = element(
-      'section',
-      { class: 'card', 'aria-labelledby': 'positions-title' },
-      element(
-        'div',
-        { class: 'card-head' },
-        element('h2', { id: 'positions-title' }, 'Positions'),
-        this.#zoom,
-      ),
+    this.root = card(
+      { name: 'positions', title: 'Positions', beside: [this.#zoom] },
       this.#picture,
       element(
         'ul',

@@ -1,8 +1,10 @@
 /** Who reads a stream: named subscribers, then connections, those that are alike on one line. */
 
 import type { NamedSubscriber, Reader, ReadStream } from './broker.js';
+import { card } from './card.js';
 import { element, fill, say } from './element.js';
 import { count, counted } from './format.js';
+import { tableHead } from './table.js';
 
 const BY: Readonly<Record<string, string>> = {
   sse: 'Event stream',
@@ -14,6 +16,7 @@ const STATES: Readonly<Record<string, string>> = {
   stalled: 'stalled',
   waiting: 'reads the log',
 };
+const COLUMNS = ['Reader', 'State', 'Sent', 'Behind'];
 /** More lines than this nobody reads; the slowest are here. */
 const SHOWN_MAX = 12;
 
@@ -24,34 +27,9 @@ export class ReaderTable {
   readonly #note = element('p', { class: 'quiet' });
 
   constructor() {
-    const columns = ['Reader', 'State', 'Sent', 'Behind'];
-    this.#frame = element(
-      'div',
-      { class: 'table-frame is-plain' },
-      element(
-        'table',
-        { class: 'readers' },
-        element(
-          'thead',
-          {},
-          element(
-            'tr',
-            {},
-            ...columns.map((title, index) =>
-              element('th', { scope: 'col', class: index > 1 ? 'number' : '' }, title),
-            ),
-          ),
-        ),
-        this.#body,
-      ),
-    );
-    this.root = element(
-      'section',
-      { class: 'card', 'aria-labelledby': 'readers-title' },
-      element('div', { class: 'card-head' }, element('h2', { id: 'readers-title' }, 'Readers')),
-      this.#frame,
-      this.#note,
-    );
+    const table = element('table', { class: 'readers' }, tableHead(COLUMNS, 2), this.#body);
+    this.#frame = element('div', { class: 'table-frame is-plain' }, table);
+    this.root = card({ name: 'readers', title: 'Readers' }, this.#frame, this.#note);
   }
 
   update({ committed, named, readers }: ReadStream): void {

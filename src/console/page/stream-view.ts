@@ -5,6 +5,7 @@ import { floorOf } from '../../client/stream-state.js';
 import { activityView } from './activity-view.js';
 import type { App } from './app.js';
 import type { ReadStream } from './broker.js';
+import { card } from './card.js';
 import { element, fill, say } from './element.js';
 import { eventFeed } from './event-feed.js';
 import { byteSize, count, duration, retentionInWords } from './format.js';
@@ -50,12 +51,7 @@ export function streamView(name: string): (app: App, signal: AbortSignal) => HTM
       if (!(error instanceof GaplessError) || !NO_STREAM.includes(error.code)) return app.failed(error);
       app.answered();
       missing.hidden = false;
-      fill(
-        missing,
-        element('h2', {}, epoch === null ? 'There is no such stream' : 'The stream was deleted'),
-        element('p', { class: 'quiet' }, 'It is shown here as soon as somebody makes it.'),
-        element('p', {}, element('a', { href: '#/' }, 'All streams')),
-      );
+      fill(missing, ...missingStream(epoch !== null));
       return error.code === 'stream_not_found';
     };
     document.addEventListener('keydown', leaveByKey, { signal });
@@ -65,43 +61,37 @@ export function streamView(name: string): (app: App, signal: AbortSignal) => HTM
       element(
         'div',
         { class: 'side-column' },
-        element(
-          'section',
-          { class: 'card', 'aria-labelledby': 'publish-title' },
-          element(
-            'div',
-            { class: 'card-head' },
-            element('h2', { id: 'publish-title' }, 'Publish a test event'),
-          ),
-          publishForm(app, name),
-        ),
+        card({ name: 'publish', title: 'Publish a test event' }, publishForm(app, name)),
         readers.root,
         activityView(app.activity, name, signal),
       ),
     );
-    return element(
-      'div',
-      { class: 'stream' },
-      element(
-        'div',
-        { class: 'page-head' },
-        element(
-          'div',
-          {},
-          element('nav', { 'aria-label': 'Where this is' }, element('a', { href: '#/' }, 'Streams')),
-          element(
-            'div',
-            { class: 'title-line' },
-            element('h1', { id: 'title', class: 'name', tabindex: -1 }, name),
-            closed,
-          ),
-          about,
-        ),
-      ),
-      missing,
-      content,
-    );
+    return element('div', { class: 'stream' }, pageHead(name, closed, about), missing, content);
   };
+}
+
+/** @param closed the mark of a stream that is. @param about says what kind of stream it is. */
+function pageHead(name: string, closed: HTMLElement, about: HTMLElement): HTMLElement {
+  const title = element('h1', { id: 'title', class: 'name', tabindex: -1 }, name);
+  return element(
+    'div',
+    { class: 'page-head' },
+    element(
+      'div',
+      {},
+      element('nav', { 'aria-label': 'Where this is' }, element('a', { href: '#/' }, 'Streams')),
+      element('div', { class: 'title-line' }, title, closed),
+      about,
+    ),
+  );
+}
+
+function missingStream(wasThere: boolean): HTMLElement[] {
+  return [
+    element('h2', {}, wasThere ? 'The stream was deleted' : 'There is no such stream'),
+    element('p', { class: 'quiet' }, 'It is shown here as soon as somebody makes it.'),
+    element('p', {}, element('a', { href: '#/' }, 'All streams')),
+  ];
 }
 
 /** Escape goes back to the list, unless there is something to lose. */
