@@ -80,23 +80,7 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
   const broker = assembleBroker(parts, { counters, sessions, activity, refusals, mcp: mcpReaders, left });
   return {
     broker,
-    coordinator: {
-      put: (name, json) => link.ask('put', { name, config: json }),
-      close: (name) => link.ask('close', { name }),
-      remove: (name) => link.ask('remove', { name }),
-      publish: (name, publish) => link.askToPublish({ name, publish }),
-      refresh: (name, sought) => link.ask('refresh', { name, sought }),
-      join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
-      acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),
-      forget: (name, subscriber) => link.ask('forget', { name, subscriber }),
-      follow: (follow) => link.ask('follow', { ...follow, edge }),
-      handBack: (back) => link.send({ kind: 'handBack', back: { ...back, edge } }),
-      state: (name) => link.ask('state', { name }),
-      list: (options) => link.ask('list', options),
-      readers: (name, countMax) => link.ask('readers', { name, countMax }),
-      activity: (after, limit) => link.ask('activity', { after, limit }),
-      metrics: () => link.ask('metrics', {}),
-    },
+    coordinator: askBy(link, edge),
     config,
     counters,
     access: new Access({
@@ -126,6 +110,27 @@ export function assembleEdge(parts: EdgeParts): EdgeServices {
     draining: false,
     sharesLog: config.log.length > 0,
     sharedPublishes: 0,
+  };
+}
+
+/** What routes ask the coordinator, as messages to its thread. */
+function askBy(link: EdgeLink, edge: number): EdgeServices['coordinator'] {
+  return {
+    put: (name, json) => link.ask('put', { name, config: json }),
+    close: (name) => link.ask('close', { name }),
+    remove: (name) => link.ask('remove', { name }),
+    publish: (name, publish) => link.askToPublish({ name, publish }),
+    refresh: (name, sought) => link.ask('refresh', { name, sought }),
+    join: (name, subscriber, start) => link.ask('join', { name, subscriber, start }),
+    acknowledge: (name, subscriber, cursor) => link.ask('acknowledge', { name, subscriber, cursor }),
+    forget: (name, subscriber) => link.ask('forget', { name, subscriber }),
+    follow: (follow) => link.ask('follow', { ...follow, edge }),
+    handBack: (back) => link.send({ kind: 'handBack', back: { ...back, edge } }),
+    state: (name) => link.ask('state', { name }),
+    list: (options) => link.ask('list', options),
+    readers: (name, countMax) => link.ask('readers', { name, countMax }),
+    activity: (after, limit) => link.ask('activity', { after, limit }),
+    metrics: () => link.ask('metrics', {}),
   };
 }
 
