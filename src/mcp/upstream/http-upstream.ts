@@ -10,6 +10,7 @@ import { answerSink } from '../stream/answer-sink.js';
 import { hasForgotten, isEventStream, isSuccess, toRefusal, toReply } from './http-answer.js';
 import type { HttpTarget, UnderWay } from './http-request.js';
 import { HttpResponse } from './http-response.js';
+import { type Beginning, HttpSession } from './http-session.js';
 import { failInto, RESUME_MS, type Resumable, readAnswer, tellRefusal } from './read-answer.js';
 import {
   type ForwardedHeaders,
@@ -31,6 +32,7 @@ const MAY_PASS: ReadonlySet<UpstreamReason> = new Set(['unreachable', 'broken'])
 const PAUSE_MS_MAX = 30_000;
 
 const ACCEPT = 'application/json, text/event-stream';
+
 export interface HttpUpstreamOptions {
   readonly target: HttpTarget;
   readonly messageBytesMax: number;
@@ -52,37 +54,20 @@ export class HttpUpstream implements Upstream {
   /** By the sink of each call; bounded by the calls of a session. */
   readonly #calls = new Map<MessageSink, Set<UnderWay>>();
   readonly #ending = new AbortController();
-  /** The server's name for the session; null: it has none. */
-  #sessionId: string | null = null;
-  #revision: string | null = null;
-  /** The newest credential of the client that the server took: what goes on may outlive the one it began with. */
-  #authorization: string | null = null;
-  /** What began the session, to begin it again. */
-  #beginning: { body: Uint8Array; headers: ForwardedHeaders } | null = null;
+  readonly #session = new HttpSession();
   #renewing: Promise<void> | null = null;
 
   constructor(options: HttpUpstreamOptions) {
     this.#options = options;
-    const { session } = options;
-    if (session === null) return;
-    const { body, headers } = session.beginning;
-    this.#beginning = { body: Buffer.from(body), headers };
-    this.#sessionId = session.id;
-    this.#revision = session.revision;
+    if (options.session !== null) this.#session.take(options.session);
   }
 
   get session(): UpstreamSession | null {
-    if (this.#beginning === null) return null;
-    const { body, headers } = this.#beginning;
-    const beginning = { body: Buffer.from(body).toString(), headers };
-    return { beginning, id: this.#sessionId, revision: this.#revision };
+    return this.#session.state;
   }
 
-  adopt({ beginning, id, revision }: UpstreamSession): void {
-    if (this.#renewing !== null || id === this.#sessionId) return;
-    this.#beginning = { body: Buffer.from(beginning.body), headers: beginning.headers };
-    this.#sessionId = id;
-    this.#revision = revision;
+  adopt(session: UpstreamSession): void {
+    if (this.#renewing === null && session.id !== this.#session.id) this.#session.take(session);
   }
 
   async initialize(
@@ -93,10 +78,9 @@ export class HttpUpstream implements Upstream {
     const response = await this.#request('POST', headers, { body });
     if (!isSuccess(response)) return this.#toReply(response);
     const answer = await this.#firstAnswer(response, before);
-    this.#sessionId = response.header('mcp-session-id');
     const { protocolVersion } = (answer.value ?? {}) as { protocolVersion?: unknown };
-    this.#revision = typeof protocolVersion === 'string' ? protocolVersion : null;
-    this.#beginning = { body, headers };
+    const revision = typeof protocolVersion === 'string' ? protocolVersion : null;
+    this.#session.begin({ body, headers }, response.header('mcp-session-id'), revision);
     return answer;
   }
 
@@ -138,8 +122,9 @@ export class HttpUpstream implements Upstream {
 
   async end(): Promise<void> {
     await this.suspend();
-    if (this.#sessionId === null) return;
-    const headers = this.#withSession(this.#withNewest(this.#beginning?.headers ?? {}));
+    const session = this.#session;
+    if (session.id === null) return;
+    const headers = session.withSession(session.withNewest(session.beginning?.headers ?? {}));
     // Nobody is there to be told what comes of it.
     const response = await this.#options.target.request('DELETE', headers, null).catch(() => null);
     response?.destroy();
@@ -173,7 +158,10 @@ export class HttpUpstream implements Upstream {
 
   /** Takes an event stream up where it broke. @returns where it is now. */
   async #resume(from: Resumable, headers: ForwardedHeaders, sink: MessageSink): Promise<Resumable> {
-    const resuming = this.#withSession({ ...this.#withNewest(headers), 'Last-Event-ID': from.lastId });
+    const resuming = this.#session.withSession({
+      ...this.#session.withNewest(headers),
+      'Last-Event-ID': from.lastId,
+    });
     try {
       const response = await this.#request('GET', resuming, { body: null, sink });
       if (isSuccess(response) && isEventStream(response)) {
@@ -221,7 +209,7 @@ export class HttpUpstream implements Upstream {
     headers: ForwardedHeaders,
   ): Promise<HttpResponse | 'not_offered' | 'refused'> {
     const resuming: ForwardedHeaders = lastId === '' ? {} : { 'Last-Event-ID': lastId };
-    const asking = { ...this.#withNewest(headers), ...resuming };
+    const asking = { ...this.#session.withNewest(headers), ...resuming };
     const answer = await this.#requestInSession('GET', asking, { body: null });
     if (!(answer instanceof HttpResponse)) return answer.status === 405 ? 'not_offered' : 'refused';
     if (isEventStream(answer)) return answer;
@@ -248,15 +236,14 @@ export class HttpUpstream implements Upstream {
   ): Promise<HttpResponse | Reply> {
     // Whoever comes while it begins anew has a session to wait for.
     await this.#renewing?.catch(() => undefined);
-    const sessionId = this.#sessionId;
-    const answer = await this.#refusalOr(this.#request(method, this.#withSession(headers), asked));
-    if (method === 'POST' && answer instanceof HttpResponse) {
-      this.#authorization = headers.authorization ?? this.#authorization;
-    }
+    const session = this.#session;
+    const sessionId = session.id;
+    const answer = await this.#refusalOr(this.#request(method, session.withSession(headers), asked));
+    if (method === 'POST' && answer instanceof HttpResponse) session.noteTaken(headers);
     if (sessionId === null || answer instanceof HttpResponse || !hasForgotten(answer)) return answer;
     await this.#renew(sessionId);
     const { 'Last-Event-ID': _, ...fresh } = headers;
-    return this.#refusalOr(this.#request(method, this.#withSession(fresh), asked));
+    return this.#refusalOr(this.#request(method, session.withSession(fresh), asked));
   }
 
   async #refusalOr(requested: Promise<HttpResponse>): Promise<HttpResponse | Reply> {
@@ -284,42 +271,22 @@ export class HttpUpstream implements Upstream {
     return underWay;
   }
 
-  #withNewest(headers: ForwardedHeaders): ForwardedHeaders {
-    const isShown = headers.authorization !== undefined && this.#authorization !== null;
-    return isShown ? { ...headers, authorization: this.#authorization as string } : headers;
-  }
-
-  #withSession(headers: ForwardedHeaders): ForwardedHeaders {
-    return {
-      ...headers,
-      ...(this.#revision === null ? {} : { 'MCP-Protocol-Version': this.#revision }),
-      ...(this.#sessionId === null ? {} : { 'Mcp-Session-Id': this.#sessionId }),
-    };
-  }
-
   /** Begins the session anew, once for all who found that it was forgotten. */
   #renew(forgotten: string): Promise<void> {
-    if (this.#renewing === null && this.#sessionId !== forgotten) return Promise.resolve();
-    this.#renewing ??= this.#beginAgain(forgotten).finally(() => {
+    if (this.#renewing === null && this.#session.id !== forgotten) return Promise.resolve();
+    this.#renewing ??= this.#beginAgain().finally(() => {
       this.#renewing = null;
     });
     return this.#renewing;
   }
 
-  async #beginAgain(forgotten: string): Promise<void> {
-    const { body, headers: before } = this.#beginning as { body: Uint8Array; headers: ForwardedHeaders };
-    const headers = this.#withNewest(before);
-    this.#sessionId = null;
-    this.#revision = null;
-    const answer = await this.initialize(body, headers, NOWHERE).catch((error: unknown) => {
-      this.#sessionId = forgotten;
-      throw error;
-    });
-    if ('status' in answer) {
-      this.#sessionId = forgotten;
-      throw new UpstreamError('session_lost', answer.status);
-    }
-    await this.#toReply(await this.#request('POST', this.#withSession(headers), { body: INITIALIZED }));
+  async #beginAgain(): Promise<void> {
+    const session = this.#session;
+    const { body, headers: before } = session.beginning as Beginning;
+    const headers = session.withNewest(before);
+    const answer = await this.initialize(body, headers, NOWHERE);
+    if ('status' in answer) throw new UpstreamError('session_lost', answer.status);
+    await this.#toReply(await this.#request('POST', session.withSession(headers), { body: INITIALIZED }));
     this.#options.renewed();
   }
 
