@@ -16,6 +16,12 @@ export function admit(edge: EdgeServices): void {
   throw new RequestError('too_many_connections', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
 }
 
+/** What stays open is not begun while the server goes down. @throws {RequestError} `draining` */
+export function refuseWhileDraining(edge: EdgeServices): void {
+  if (!edge.draining) return;
+  throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
+}
+
 /**
  * Counts a connection that has come (1) or gone (-1). One too many is closed at once: without a descriptor left no
  * connection could be accepted, no file opened, and the loop would turn for nothing.

@@ -6,10 +6,11 @@ import type { HttpRequest } from 'uWebSockets.js';
 import type { Principal } from '../../auth/principal.js';
 import { RequestError } from '../../errors.js';
 import type { ClientRequest } from '../../mcp/messages.js';
+import { refuseWhileDraining } from '../admission/admission.js';
 import { negotiate } from '../http/accept.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestView } from '../http/request-view.js';
-import { retryAfterSeconds, retryMs } from '../http/retry.js';
+import { retryMs } from '../http/retry.js';
 import { followStream, sendWhole, tellLost } from './mcp-follow.js';
 
 const EVENT_STREAM = 'text/event-stream';
@@ -64,11 +65,11 @@ export function handleMcp(exchange: Exchange, req: RequestView, mount: number): 
   const method = req.getMethod().toUpperCase() as ClientRequest['method'];
   const headers = readHeaders(exchange, req);
   const sse = headers.session === '' ? readSse(method, req) : null;
-  if (edge.draining) {
-    // An `EventSource` that is refused never comes back.
-    if (method === 'GET' && sse !== null) return exchange.send(200, COME_BACK, `retry: ${retryMs(edge)}\n\n`);
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
+  // An `EventSource` that is refused never comes back.
+  if (edge.draining && method === 'GET' && sse !== null) {
+    return exchange.send(200, COME_BACK, `retry: ${retryMs(edge)}\n\n`);
   }
+  refuseWhileDraining(edge);
   checkMedia(method, req, sse !== null);
   const asked = { ...headers, session: sse ?? headers.session, isSse: sse !== null, method, mount };
   exchange.watch();

@@ -2,6 +2,7 @@
  * GET /v1/streams?stream=a&stream=b with `Accept: text/event-stream` (contract 4.10).
  */
 
+import type { HttpResponse } from 'uWebSockets.js';
 import type { EdgeStream } from '../../broker/edge-stream.js';
 import type { EventTypes } from '../../broker/rendering.js';
 import { formatCursor, parseCursor } from '../../core/cursor.js';
@@ -16,12 +17,14 @@ import { primingFrame, retryFrame } from '../../core/sse-frame.js';
 import { isStreamName } from '../../core/stream-name.js';
 import { RequestError } from '../../errors.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
+import { refuseWhileDraining } from '../admission/admission.js';
 import type { EdgeServices } from '../edge-services.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
-import { retryAfterSeconds, retryMs } from '../http/retry.js';
+import { retryMs } from '../http/retry.js';
 import {
+  type Begun,
   beginOne,
   MULTI_HEADERS,
   noteResumes,
@@ -55,13 +58,11 @@ interface MultiSubscribe {
 
 export async function subscribeToMany(exchange: Exchange, req: RequestView, query: Query): Promise<void> {
   const { edge } = exchange;
-  if (edge.draining) {
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
-  }
+  refuseWhileDraining(edge);
   const request = readRequest(edge, req.getHeader('last-event-id'), query);
   exchange.watch();
   // Positions may be of events, or streams, that other brokers have and this one not yet (I2).
-  if (edge.sharesLog && typeof request.start === 'object' && request.start !== null) {
+  if (edge.sharesLog && hasPositions(request.start)) {
     await Promise.all(request.names.map((name) => edge.coordinator.refresh(name, null)));
   }
   for (let attempt = 0; attempt < TRIES_MAX; attempt++) {
@@ -151,8 +152,34 @@ function enter(
   positions: readonly StreamPositions[],
 ): void {
   const { edge } = exchange;
-  const { start, given } = request;
-  const isSame = !isMultiCursor(start) || start.fingerprint === fingerprintOf(streams);
+  const beginning = begin(exchange, request, streams, positions);
+  const { begun, refusals } = beginning;
+  if (refusals.length === 0 && begun.every(({ at, cursor }) => at.closed && cursor === at.committed)) {
+    exchange.answer(204, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody());
+    return;
+  }
+  for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
+  noteResumes(exchange, begun, refusals, hasPositions(request.start));
+  exchange.answer(200, MULTI_HEADERS, (res) => open(exchange, request, beginning, res));
+}
+
+/** Where each stream begins. */
+interface Beginning {
+  readonly begun: readonly Begun[];
+  readonly refusals: readonly RefusedStream[];
+  readonly position: MultiCursor;
+}
+
+/** @throws {RequestError} `resume_unavailable`; `invalid_query` where the positions have no place in an id */
+function begin(
+  exchange: Exchange,
+  { start, given, tellUnavailable }: MultiSubscribe,
+  streams: readonly EdgeStream[],
+  positions: readonly StreamPositions[],
+): Beginning {
+  const { edge } = exchange;
+  const fingerprint = fingerprintOf(streams);
+  const isSame = !isMultiCursor(start) || start.fingerprint === fingerprint;
   const begun = streams.map((stream, index) => {
     const at = positions[index] as StreamPositions;
     return beginOne(edge, stream, at, () => {
@@ -162,43 +189,46 @@ function enter(
     });
   });
   const refusals = refusedOf(begun);
-  if (refusals.length > 0 && !request.tellUnavailable) {
+  if (refusals.length > 0 && !tellUnavailable) {
     exchange.stream = (refusals[0] as RefusedStream).name;
     throw refusalOf(given, refusals);
   }
-  const position = { fingerprint: fingerprintOf(streams), seqs: begun.map(({ cursor }) => cursor) };
   const heads = begun.map(({ at }) => at.committed);
-  if (formatMultiCursor(position.fingerprint, heads) === null) {
+  if (formatMultiCursor(fingerprint, heads) === null) {
     throw new RequestError('invalid_query', 'stream: the positions of so many do not fit an id; name fewer');
   }
-  if (refusals.length === 0 && begun.every(({ at, cursor }) => at.closed && cursor === at.committed)) {
-    exchange.answer(204, { 'Cache-Control': 'no-store' }, (res) => res.endWithoutBody());
-    return;
+  return { begun, refusals, position: { fingerprint, seqs: begun.map(({ cursor }) => cursor) } };
+}
+
+function open(
+  { edge, principal, address }: Exchange,
+  request: MultiSubscribe,
+  { begun, refusals, position }: Beginning,
+  res: HttpResponse,
+): void {
+  const connection = new MultiConnection(res, edge, new PositionsInId(position));
+  const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
+  const all = { ...request, principal, address };
+  const subscriptions = begun.map(({ stream, cursor }, index) =>
+    subscribeOne(edge, connection, all, { stream, cursor, index }),
+  );
+  // What is refused is told before any event, and with it where its stream goes on (I2).
+  const told = refusals.map(({ name, refusal }) => refusedFrame(name, refusal.problem(), id));
+  connection.begin(retryFrame(retryMs(edge)) + primingFrame(id) + told.join(''));
+  for (const subscription of subscriptions) {
+    if (connection.isOpen) edge.broker.start(subscription, connection.taken);
   }
-  for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
-  noteResumes(exchange, begun, refusals, typeof start === 'object' && start !== null);
-  exchange.answer(200, MULTI_HEADERS, (res) => {
-    const connection = new MultiConnection(res, edge, new PositionsInId(position));
-    const id = formatMultiCursor(position.fingerprint, position.seqs) as string;
-    const { principal, address } = exchange;
-    const all = { ...request, principal, address };
-    const subscriptions = begun.map(({ stream, cursor }, index) =>
-      subscribeOne(edge, connection, all, { stream, cursor, index }),
-    );
-    // What is refused is told before any event, and with it where its stream goes on (I2).
-    const told = refusals.map(({ name, refusal }) => refusedFrame(name, refusal.problem(), id));
-    connection.begin(retryFrame(retryMs(edge)) + primingFrame(id) + told.join(''));
-    for (const subscription of subscriptions) {
-      if (connection.isOpen) edge.broker.start(subscription, connection.taken);
-    }
-  });
 }
 
 function startOf(start: MultiSubscribe['start'], index: number, epoch: string): Start {
   if (isMultiCursor(start)) return { epoch, seq: start.seqs[index] as number };
-  return typeof start === 'object' && start !== null ? (start[index] as Start) : start;
+  return hasPositions(start) ? (start[index] as Start) : start;
+}
+
+function hasPositions(start: MultiSubscribe['start']): start is MultiCursor | readonly Start[] {
+  return typeof start === 'object' && start !== null;
 }
 
 function isMultiCursor(start: MultiSubscribe['start']): start is MultiCursor {
-  return typeof start === 'object' && start !== null && 'fingerprint' in start;
+  return hasPositions(start) && 'fingerprint' in start;
 }

@@ -11,11 +11,11 @@ import type { SentPosition } from '../../core/sent-history.js';
 import { isNamePrefix } from '../../core/stream-name.js';
 import { RequestError } from '../../errors.js';
 import { Counter } from '../../ring/counters.js';
+import { refuseWhileDraining } from '../admission/admission.js';
 import type { EdgeServices } from '../edge-services.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
-import { retryAfterSeconds } from '../http/retry.js';
 import {
   type Begun,
   beginOne,
@@ -42,9 +42,7 @@ export async function subscribeToPrefix(
 ): Promise<void> {
   const { edge } = exchange;
   exchange.stream = `${prefix}*`;
-  if (edge.draining) {
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
-  }
+  refuseWhileDraining(edge);
   if (!isNamePrefix(prefix)) throw new RequestError('invalid_stream_name');
   const request = readRequest(edge, req.getHeader('last-event-id'), query);
   exchange.watch();

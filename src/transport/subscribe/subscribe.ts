@@ -11,10 +11,11 @@ import { lowestReadable, type Start } from '../../core/resume.js';
 import { primingFrame, retryFrame } from '../../core/sse-frame.js';
 import { RequestError } from '../../errors.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
+import { refuseWhileDraining } from '../admission/admission.js';
 import type { Exchange, Headers } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
-import { retryAfterSeconds, retryMs } from '../http/retry.js';
+import { retryMs } from '../http/retry.js';
 import { enterAs, type NamedEntrant, readSubscriber } from './named-subscriber.js';
 import { beginAfter, isCursor, readStart } from './resume-request.js';
 import { SseSink } from './sse-sink.js';
@@ -29,9 +30,7 @@ export function subscribe(
   query: Query,
 ): Promise<void> | void {
   const { edge } = exchange;
-  if (edge.draining) {
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
-  }
+  refuseWhileDraining(edge);
   const entrant = new SseEntrant(exchange, {
     name,
     start: readStart(req.getHeader('last-event-id'), query.get('cursor'), edge.counters),

@@ -7,10 +7,9 @@ import type { HttpRequest, TemplatedApp, us_socket_context_t, WebSocket } from '
 import { RequestError } from '../../errors.js';
 import { Counter } from '../../ring/counters.js';
 import type { MessageFormat } from '../../wire/live-message.js';
-import { admit } from '../admission/admission.js';
+import { admit, refuseWhileDraining } from '../admission/admission.js';
 import type { EdgeServices } from '../edge-services.js';
 import { Exchange } from '../http/exchange.js';
-import { retryAfterSeconds } from '../http/retry.js';
 import { WebSocketConnection } from './websocket-connection.js';
 
 const PROTOCOLS: Readonly<Record<string, MessageFormat>> = {
@@ -76,9 +75,7 @@ export function addWebSocket(app: TemplatedApp, pattern: string, edge: EdgeServi
  */
 function shakeHands(exchange: Exchange, req: HttpRequest, context: us_socket_context_t): void {
   const { edge, address, res } = exchange;
-  if (edge.draining) {
-    throw new RequestError('draining', undefined, {}, { 'Retry-After': retryAfterSeconds(edge) });
-  }
+  refuseWhileDraining(edge);
   if (
     req.getHeader('upgrade').toLowerCase() !== 'websocket' ||
     req.getHeader('sec-websocket-version') !== VERSION
