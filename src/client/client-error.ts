@@ -6,7 +6,11 @@
 /** A refusal by the server, as its problem says (contract 8), or one that the client found by itself. */
 export class GaplessError extends Error {
   override readonly name: string = 'GaplessError';
-  /** A code of contract 8, or one of the client's own: `unreachable`, `unexpected_answer`, `not_contiguous`. */
+  /**
+   * A code of contract 8, or one of the client's own: `unreachable` and `unexpected_answer` of a connection,
+   * `not_contiguous` and `stream_deleted` of a subscription, `queue_full` and `outcome_unknown` of a publisher,
+   * `source_failed` of a token stream.
+   */
   readonly code: string;
   /** HTTP status; 0 where there was no answer. */
   readonly status: number;

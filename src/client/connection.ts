@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   readonly token?: Token | undefined;
   /** Stands in for the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Time for a whole answer, when it is not an event stream, before it counts as none. Default 30 s. */
+  /** Time for a whole answer, when it is not an event stream, before it counts as none, milliseconds; 30 s. */
   readonly answerTimeoutMs?: number | undefined;
 }
 

@@ -9,14 +9,15 @@ import { errorOf, GaplessError } from './client-error.js';
 import { isRetryable } from './retryable.js';
 import { SseDecoder, type SseFrame } from './sse-decoder.js';
 
+/** Where an option says a value, that is what holds without it. */
 export interface FollowOptions {
   /** Only events of these types (contract 4.9). */
   readonly types?: readonly string[] | undefined;
   /** Ends the iteration with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** A connection that brings nothing for so long is broken; the server says something every 15 s. */
+  /** A connection that brings nothing for so long is broken, milliseconds; 45 s. The server says something every 15 s. */
   readonly idleTimeoutMs?: number | undefined;
-  /** Before the first attempt to come back; after each that fails it is doubled, up to 30 s. */
+  /** Time before the first attempt to come back, milliseconds; 1 s. After each that fails it is doubled, up to 30 s. */
   readonly retryMs?: number | undefined;
   /** Attempts in a row that bring nothing, not even a heartbeat, before the last error is thrown. Without it there is no end. */
   readonly attemptsMax?: number | undefined;

@@ -28,13 +28,15 @@ export interface Published {
   readonly cursor: string;
 }
 
+/** Where an option says a value, that is what holds without it. */
 export interface PublishOptions {
   /** Append only when the newest event is this one, else `head_mismatch` (contract 3.5). */
   readonly ifHead?: string | undefined;
+  /** Ends the attempts with its reason. What was sent may have been appended. */
   readonly signal?: AbortSignal | undefined;
-  /** Attempts that fail in a way that may pass, before the last error is thrown. */
+  /** Attempts that fail in a way that may pass, before the last error is thrown; 10. */
   readonly attemptsMax?: number | undefined;
-  /** Before the second attempt; then doubled, up to 30 s. */
+  /** Time before the second attempt, milliseconds; 250. Then doubled, up to 30 s. */
   readonly retryMs?: number | undefined;
 }
 

@@ -11,14 +11,15 @@ import { type EventData, type Fate, type Published, type PublishOptions, send } 
 import { randomId } from './random-id.js';
 import { stateOf } from './stream-state.js';
 
+/** Where an option says a value, that is what holds without it. */
 export interface PublisherOptions extends Omit<PublishOptions, 'ifHead'> {
-  /** How long the first event of a batch waits for more, milliseconds. While a request is under way they gather anyway. */
+  /** How long the first event of a batch waits for more, milliseconds; 0. While a request is under way they gather anyway. */
   readonly lingerMs?: number | undefined;
-  /** Events of one request, at most. */
+  /** Events of one request, at most; 500. */
   readonly batchEventsMax?: number | undefined;
-  /** Bytes of one request, about; a larger event goes alone. */
+  /** Bytes of one request, about; 256 KiB. A larger event goes alone. */
   readonly batchBytesMax?: number | undefined;
-  /** Bytes that may wait for their answer. Beyond it `publish` is refused, and `ready` waits. */
+  /** Bytes that may wait for their answer; 8 MiB. Beyond it `publish` is refused, and `ready` waits. */
   readonly queueBytesMax?: number | undefined;
 }
 

@@ -22,19 +22,20 @@ import {
 } from './sdk-shapes.js';
 import { SessionLog } from './session-log.js';
 
+/** Where an option says a value, that is what holds without it. */
 export interface GaplessEventStoreOptions {
   /** The broker, or how it is reached. */
   readonly broker: GaplessClient | ConnectionOptions;
   /** The session's id. It has to be hard to guess, as the SDK wants it. */
   readonly session: string;
-  /** What comes before it in the name of the session's stream. */
+  /** What comes before it in the name of the session's stream; `mcp:`. */
   readonly prefix?: string | undefined;
-  /** What is kept of a session: the newest so many messages, and so many bytes of them. */
+  /** What is kept of a session: the newest so many messages, 10 000, and so many bytes of them, 16 MiB. */
   readonly eventsMax?: number | undefined;
   readonly bytesMax?: number | undefined;
-  /** A session to which nothing is written for so long is forgotten, milliseconds; 0 never. */
+  /** A session to which nothing is written for so long is forgotten, milliseconds; an hour. 0: never. */
   readonly ttlMs?: number | undefined;
-  /** A replay that takes longer fails, and the client tries again. New messages of its stream wait meanwhile. */
+  /** A replay that takes longer fails, and the client tries again, milliseconds; 10 s. New messages of its stream wait meanwhile. */
   readonly replayTimeoutMs?: number | undefined;
 }
 

@@ -18,9 +18,9 @@ import type { ServerEvent } from './sdk-shapes.js';
 export interface GaplessServerEventBusOptions {
   /** The broker, or how it is reached. */
   readonly broker: GaplessClient | ConnectionOptions;
-  /** The stream that the processes of one server share. */
+  /** The stream that the processes of one server share; `mcp-server-events` without it. */
   readonly stream?: string | undefined;
-  /** Before the first attempt to come back to the broker, milliseconds; then doubled, up to 30 s. */
+  /** Time before the first attempt to come back to the broker, milliseconds; 1 s without it. Then doubled, up to 30 s. */
   readonly retryMs?: number | undefined;
   /** Told of what a listener threw, of an event that could not be published, and of a broker that refuses to be read. */
   readonly onError?: ((error: unknown) => void) | undefined;
