@@ -217,6 +217,21 @@ export class Directory {
   }
 
   /**
+   * Takes up a stream that the durable log has. It costs a slot and no ring until it is touched.
+   * @returns its handle.
+   * @throws {Error} when there is no memory for what is remembered of its publishers, without whom nothing may be
+   *   appended: a repeat would be appended twice.
+   */
+  restore(stream: LoggedPositions & { name: string; epoch: string; config: StreamConfig }): StreamRef {
+    const { name, epoch, config } = stream;
+    const ref = this.#open({ name, epoch, config, logged: stream });
+    if (stream.producers !== undefined && !restoreProducers(this.#options.rings, ref, stream.producers)) {
+      throw new Error(`no memory for the producers of stream ${name}: give it more, by memory`);
+    }
+    return ref;
+  }
+
+  /**
    * Forgets those whose time is over on streams that nobody publishes to any more, going round all streams while some
    * have producers at all. With a log its thread does it, which has to delete there too.
    */
@@ -254,21 +269,6 @@ export class Directory {
     if (nowMs - entry.usedAtMs < config.ttlMs) return;
     if (this.#options.expire === undefined) this.remove(name);
     else this.#options.expire(name);
-  }
-
-  /**
-   * Takes up a stream that the durable log has. It costs a slot and no ring until it is touched.
-   * @returns its handle.
-   * @throws {Error} when there is no memory for what is remembered of its publishers, without whom nothing may be
-   *   appended: a repeat would be appended twice.
-   */
-  restore(stream: LoggedPositions & { name: string; epoch: string; config: StreamConfig }): StreamRef {
-    const { name, epoch, config } = stream;
-    const ref = this.#open({ name, epoch, config, logged: stream });
-    if (stream.producers !== undefined && !restoreProducers(this.#options.rings, ref, stream.producers)) {
-      throw new Error(`no memory for the producers of stream ${name}: give it more, by memory`);
-    }
-    return ref;
   }
 
   #create(name: string, config: StreamConfig): StreamRef {

@@ -286,6 +286,11 @@ export class EdgeBroker {
     return this.#subscriptions.size;
   }
 
+  /** The socket of this subscription is taken up by something else than it wrote; `drained` ends that. */
+  hold(subscription: Subscription): void {
+    if (subscription.state !== 'stalled') this.#stall(subscription);
+  }
+
   /**
    * Cuts a stalled reader off whose next event is gone. One that is to be told waits until its socket takes the
    * notice: by then it says where the stream stands, and not where it stood (contract 4.6).
@@ -302,11 +307,6 @@ export class EdgeBroker {
   #heartbeat(subscription: Subscription): void {
     this.#options.counters.add(Counter.heartbeats, 1);
     if (!this.#heartbeats.beat(subscription)) this.#stall(subscription);
-  }
-
-  /** The socket of this subscription is taken up by something else than it wrote; `drained` ends that. */
-  hold(subscription: Subscription): void {
-    if (subscription.state !== 'stalled') this.#stall(subscription);
   }
 
   #stall(subscription: Subscription): void {

@@ -149,6 +149,20 @@ export class FanOut {
     if (shared !== null) this.#give(subscription, shared);
   }
 
+  /** Tells a reader whose next event is gone, and ends it (contract 4.6, I2). */
+  endOvertaken(stream: EdgeStream, subscription: Subscription, at: OvertakenAt): void {
+    this.#counters.add(Counter.overtaken, 1);
+    this.#counters.add(Counter.evictedUndelivered, Math.max(0, at.lowestSeq - subscription.cursor - 1));
+    this.#counters.add(Counter.unavailableEvicted, 1);
+    this.#events.overtaken(subscription, at);
+    this.#end(stream, subscription);
+    if (subscription.tellUnavailable) {
+      subscription.sink.end(overtakenEnding(stream.epoch, subscription.cursor, at));
+    } else {
+      subscription.sink.cut();
+    }
+  }
+
   /**
    * Looks at each ready subscription once, from where the last turn stopped, so that a turn that ends early
    * does not starve the later ones (I10).
@@ -176,20 +190,6 @@ export class FanOut {
       stream.nextIndex++;
     }
     return caughtUp;
-  }
-
-  /** Tells a reader whose next event is gone, and ends it (contract 4.6, I2). */
-  endOvertaken(stream: EdgeStream, subscription: Subscription, at: OvertakenAt): void {
-    this.#counters.add(Counter.overtaken, 1);
-    this.#counters.add(Counter.evictedUndelivered, Math.max(0, at.lowestSeq - subscription.cursor - 1));
-    this.#counters.add(Counter.unavailableEvicted, 1);
-    this.#events.overtaken(subscription, at);
-    this.#end(stream, subscription);
-    if (subscription.tellUnavailable) {
-      subscription.sink.end(overtakenEnding(stream.epoch, subscription.cursor, at));
-    } else {
-      subscription.sink.cut();
-    }
   }
 
   /**

@@ -92,6 +92,13 @@ export abstract class Following<E> implements AsyncIterable<E> {
     return leavable(this.#follow(ending), () => ending.abort());
   }
 
+  /** What came does not follow. It is not handed over; another connection begins where this one was right. */
+  protected violated(got: string | null, after: string | null): GaplessError {
+    const error = new GaplessError('not_contiguous', `after ${after} came ${got ?? 'an event without id'}`);
+    if (++this.#violations === VIOLATIONS_MAX) throw error;
+    return error;
+  }
+
   async *#follow(leaving: AbortController): AsyncGenerator<E, void, void> {
     const { signal } = this.#options;
     const abort = (): void => leaving.abort(signal?.reason);
@@ -112,13 +119,6 @@ export abstract class Following<E> implements AsyncIterable<E> {
       this.#isFollowed = false;
       signal?.removeEventListener('abort', abort);
     }
-  }
-
-  /** What came does not follow. It is not handed over; another connection begins where this one was right. */
-  protected violated(got: string | null, after: string | null): GaplessError {
-    const error = new GaplessError('not_contiguous', `after ${after} came ${got ?? 'an event without id'}`);
-    if (++this.#violations === VIOLATIONS_MAX) throw error;
-    return error;
   }
 
   async *#connect(leaving: AbortSignal): AsyncGenerator<E, End, void> {

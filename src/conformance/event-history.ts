@@ -123,6 +123,29 @@ export class StreamHistory {
     this.#place(log, seq, content, 'G3', witness);
   }
 
+  /** Each publish so far is now there whole, or is not, and never comes. */
+  settle({ epoch, from }: Settled): void {
+    for (const publish of this.#unsettled) {
+      this.#unsettled.delete(publish);
+      if (publish.absent !== null) continue;
+      const { begun, acked } = publish;
+      const missing = begun.contents.filter((content) => !this.#origins?.get(content)?.at);
+      const isLost = missing.length === begun.contents.length;
+      const place = { epoch, seq: acked?.seq ?? 0, witness: begun.publish };
+      if (missing.length > 0 && !isLost)
+        this.report('G4', `${missing.length} events of a batch are not there`, place);
+      if (acked === null) this.unanswered[isLost ? 'lost' : 'found']++;
+      if (isLost) this.exclude(publish, 'lost', begun.publish);
+    }
+    this.#judgeAcked(this.log(epoch), from);
+  }
+
+  /** The type of the event at `seq`, where that is known. */
+  typeAt(log: EpochLog, seq: number): string | undefined {
+    const origin = this.#originAt(log, seq);
+    return origin?.publish.begun.types?.[origin.index];
+  }
+
   /** `rule` is what the content breaks if another stands there. */
   #place(log: EpochLog, seq: number, content: string, rule: Rule, witness: string): void {
     const before = log.contentBySeq.get(seq);
@@ -170,34 +193,11 @@ export class StreamHistory {
     return content === undefined ? undefined : this.#origins?.get(content);
   }
 
-  /** Each publish so far is now there whole, or is not, and never comes. */
-  settle({ epoch, from }: Settled): void {
-    for (const publish of this.#unsettled) {
-      this.#unsettled.delete(publish);
-      if (publish.absent !== null) continue;
-      const { begun, acked } = publish;
-      const missing = begun.contents.filter((content) => !this.#origins?.get(content)?.at);
-      const isLost = missing.length === begun.contents.length;
-      const place = { epoch, seq: acked?.seq ?? 0, witness: begun.publish };
-      if (missing.length > 0 && !isLost)
-        this.report('G4', `${missing.length} events of a batch are not there`, place);
-      if (acked === null) this.unanswered[isLost ? 'lost' : 'found']++;
-      if (isLost) this.exclude(publish, 'lost', begun.publish);
-    }
-    this.#judgeAcked(this.log(epoch), from);
-  }
-
   /** What was acknowledged has a content by that; this finds what nobody saw although all was read. */
   #judgeAcked(log: EpochLog, from: number): void {
     if (log.ackedThrough < from || log.seenThrough >= log.ackedThrough) return;
     const place = { epoch: log.epoch, seq: log.ackedThrough, witness: 'all that was read' };
     this.report('G4', `acknowledged, but the stream ends at ${log.seenThrough}`, place);
-  }
-
-  /** The type of the event at `seq`, where that is known. */
-  typeAt(log: EpochLog, seq: number): string | undefined {
-    const origin = this.#originAt(log, seq);
-    return origin?.publish.begun.types?.[origin.index];
   }
 }
 

@@ -71,15 +71,6 @@ export class Front {
     }
   }
 
-  async #handle(request: ClientRequest): Promise<Verdict> {
-    if (isStatelessRevision(request.revision)) return this.#stateless.pass(request);
-    if (request.isSse) return this.#sse.handle(request);
-    if (request.method === 'POST') return this.#post(request, request.body ?? new Uint8Array());
-    const session = await this.#sessions.meet(request);
-    if (!(session instanceof Session)) return session;
-    return request.method === 'GET' ? this.#get(session, request) : this.#delete(session);
-  }
-
   /** A reader is off its stream. */
   left({ reader, deliveredSeq, isRefused }: Left): void {
     const mount = this.#readers.left(reader, deliveredSeq);
@@ -107,6 +98,15 @@ export class Front {
   /** Takes up a session that another process has left; null: its server is not behind this front any more. */
   restore(record: SessionRecord): Session | null {
     return this.#sessions.restore(record);
+  }
+
+  async #handle(request: ClientRequest): Promise<Verdict> {
+    if (isStatelessRevision(request.revision)) return this.#stateless.pass(request);
+    if (request.isSse) return this.#sse.handle(request);
+    if (request.method === 'POST') return this.#post(request, request.body ?? new Uint8Array());
+    const session = await this.#sessions.meet(request);
+    if (!(session instanceof Session)) return session;
+    return request.method === 'GET' ? this.#get(session, request) : this.#delete(session);
   }
 
   async #post(request: ClientRequest, body: Uint8Array): Promise<Verdict> {

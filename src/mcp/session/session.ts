@@ -163,23 +163,6 @@ export class Session {
     return this.#byKey.findAnswered(position);
   }
 
-  /** This broker goes on with what another one has left. */
-  #taken(stream: MessageStream, history: StreamHistory): void {
-    if (stream.isOwn) this.own.goOn(stream, history.reached);
-    else this.#goOn(stream, history.note, history);
-  }
-
-  /** @param note null: nothing is known of it, but that it was begun. */
-  #goOn(
-    stream: MessageStream,
-    note: CallNote | null,
-    { answered, reached }: Pick<StreamHistory, 'answered' | 'reached'>,
-  ): void {
-    this.#countUnderWay(1);
-    if (note?.calls.every((call) => answered.has(call)) === true) stream.close();
-    else this.upstream.resume(reached, note?.headers ?? {}, stream);
-  }
-
   /** What is to be kept of calls that were cancelled; undefined: no other broker has a part in the session. */
   get cancelled(): string[] | undefined {
     return this.shared === null ? undefined : Array.from(this.#cancelled, ([call]) => call);
@@ -233,6 +216,23 @@ export class Session {
     const told = this.upstream.end();
     this.#byKey.end();
     return told;
+  }
+
+  /** This broker goes on with what another one has left. */
+  #taken(stream: MessageStream, history: StreamHistory): void {
+    if (stream.isOwn) this.own.goOn(stream, history.reached);
+    else this.#goOn(stream, history.note, history);
+  }
+
+  /** @param note null: nothing is known of it, but that it was begun. */
+  #goOn(
+    stream: MessageStream,
+    note: CallNote | null,
+    { answered, reached }: Pick<StreamHistory, 'answered' | 'reached'>,
+  ): void {
+    this.#countUnderWay(1);
+    if (note?.calls.every((call) => answered.has(call)) === true) stream.close();
+    else this.upstream.resume(reached, note?.headers ?? {}, stream);
   }
 
   #countUnderWay(change: 1 | -1): void {

@@ -81,40 +81,6 @@ export class Sessions implements Iterable<Session> {
     return this.find(request, 'streamable');
   }
 
-  async #meet(records: SharedRecords, id: string): Promise<void> {
-    const label = labelOf(id);
-    const record = await records.look(label);
-    const known = this.#byId.get(id);
-    if (record === null) {
-      // It has not begun yet, or it is over.
-      if (known?.keeper?.hasBegun === true) this.#drop(known);
-    } else if (record.id !== id) return;
-    else if (known !== undefined) known.shared?.refresh(known, record);
-    else if (this.#isFull || this.restore(record) === null) records.forget(label);
-  }
-
-  /** Calls that are under way here may have been cancelled elsewhere. */
-  #refresh(records: SharedRecords, session: Session): void {
-    records.look(session.label).then(
-      (record) => record !== null && session.shared?.refresh(session, record),
-      (error: unknown) => {
-        if (!(error instanceof RequestError)) throw error;
-      },
-    );
-  }
-
-  get #isFull(): boolean {
-    return this.#byId.size >= this.#options.sessionsMax;
-  }
-
-  /** It was ended elsewhere. */
-  #drop(session: Session): void {
-    this.#byId.delete(session.id);
-    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
-    this.#options.sharedRecords?.forget(session.label);
-    void session.end();
-  }
-
   /** The session that a request names, if it may. That of somebody else is as good as none. */
   find(request: ClientRequest, transport: Transport): Session | WholeAnswer {
     const { session: id, principal, mount, revision } = request;
@@ -177,6 +143,40 @@ export class Sessions implements Iterable<Session> {
 
   [Symbol.iterator](): Iterator<Session> {
     return this.#byId.values();
+  }
+
+  async #meet(records: SharedRecords, id: string): Promise<void> {
+    const label = labelOf(id);
+    const record = await records.look(label);
+    const known = this.#byId.get(id);
+    if (record === null) {
+      // It has not begun yet, or it is over.
+      if (known?.keeper?.hasBegun === true) this.#drop(known);
+    } else if (record.id !== id) return;
+    else if (known !== undefined) known.shared?.refresh(known, record);
+    else if (this.#isFull || this.restore(record) === null) records.forget(label);
+  }
+
+  /** Calls that are under way here may have been cancelled elsewhere. */
+  #refresh(records: SharedRecords, session: Session): void {
+    records.look(session.label).then(
+      (record) => record !== null && session.shared?.refresh(session, record),
+      (error: unknown) => {
+        if (!(error instanceof RequestError)) throw error;
+      },
+    );
+  }
+
+  get #isFull(): boolean {
+    return this.#byId.size >= this.#options.sessionsMax;
+  }
+
+  /** It was ended elsewhere. */
+  #drop(session: Session): void {
+    this.#byId.delete(session.id);
+    this.#options.counts.set(FrontCount.sessions, this.#byId.size);
+    this.#options.sharedRecords?.forget(session.label);
+    void session.end();
   }
 
   #add(

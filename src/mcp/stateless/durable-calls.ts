@@ -151,33 +151,6 @@ export class DurableCalls {
     return stream?.stream.epoch === epoch ? this.#read(known, stream, { afterSeq: seq, request }) : lost;
   }
 
-  /** What another process was answered may be in the log. */
-  async #resumeAnswered(position: EventPosition, lost: Verdict, reading: Reading): Promise<Verdict> {
-    const { streams, ids, now } = this.#options;
-    const found = await findAnswered(streams, position);
-    const known = this.#byKey.get(position.key);
-    if (known?.stream != null) return this.#read(known, known.stream, reading);
-    if (found === null) return lost;
-    if (!this.#hasRoom()) return refusal(503, LIMIT_REACHED, 'too many calls');
-    const scope = scopeOf(reading.request);
-    const stream = new MessageStream({
-      ...this.#options,
-      stream: found.ref,
-      key: position.key,
-      prefix: ids.prefix({ ...scope, ...position }),
-      calls: position.calls,
-      answered: () => undefined,
-      failed: () => undefined,
-      lost: () => undefined,
-    });
-    stream.suspend();
-    const made = { call: null, scope, repeatable: null, awaiting: 0, outcome: null, hasBegun: true };
-    const durable: DurableCall = { ...made, stream, usedAtMs: now() };
-    this.#calls.add(durable);
-    this.#byKey.set(position.key, durable);
-    return this.#read(durable, stream, reading);
-  }
-
   /** Lets go of what nobody has come back to, and keeps the rest. Call it every few hundred milliseconds. */
   sweep(): void {
     const { streams, responseGraceMs } = this.#options;
@@ -206,6 +179,33 @@ export class DurableCalls {
   /** The process goes down: what is answered is for the next one, where there is a log. */
   close(): void {
     for (const { call } of this.#calls) call?.abort();
+  }
+
+  /** What another process was answered may be in the log. */
+  async #resumeAnswered(position: EventPosition, lost: Verdict, reading: Reading): Promise<Verdict> {
+    const { streams, ids, now } = this.#options;
+    const found = await findAnswered(streams, position);
+    const known = this.#byKey.get(position.key);
+    if (known?.stream != null) return this.#read(known, known.stream, reading);
+    if (found === null) return lost;
+    if (!this.#hasRoom()) return refusal(503, LIMIT_REACHED, 'too many calls');
+    const scope = scopeOf(reading.request);
+    const stream = new MessageStream({
+      ...this.#options,
+      stream: found.ref,
+      key: position.key,
+      prefix: ids.prefix({ ...scope, ...position }),
+      calls: position.calls,
+      answered: () => undefined,
+      failed: () => undefined,
+      lost: () => undefined,
+    });
+    stream.suspend();
+    const made = { call: null, scope, repeatable: null, awaiting: 0, outcome: null, hasBegun: true };
+    const durable: DurableCall = { ...made, stream, usedAtMs: now() };
+    this.#calls.add(durable);
+    this.#byKey.set(position.key, durable);
+    return this.#read(durable, stream, reading);
   }
 
   #await(durable: DurableCall, reader: number): void {

@@ -45,19 +45,19 @@ export class EdgeLink {
     return this.#answerTo(id);
   }
 
-  #sendPublishes(): void {
-    this.send({ kind: 'publishes', questions: this.#publishes.splice(0) });
-  }
-
-  #answerTo<R>(id: number): Promise<R> {
-    return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
-  }
-
   answered({ id, value, error }: Answer): void {
     const pending = this.#pending.get(id);
     this.#pending.delete(id);
     if (error !== undefined)
       pending?.reject(new RequestError(error.code, error.detail, error.extra, error.headers));
     else pending?.resolve(value as never);
+  }
+
+  #sendPublishes(): void {
+    this.send({ kind: 'publishes', questions: this.#publishes.splice(0) });
+  }
+
+  #answerTo<R>(id: number): Promise<R> {
+    return new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
   }
 }

@@ -128,25 +128,6 @@ export class BrokerStreams implements McpStreams {
     return appended;
   }
 
-  #append(stream: StreamRef, text: string, type: string | null, gaveUp: () => void): Appended {
-    if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
-    if (!this.#frame(text, type)) return 'too_large';
-    if (this.shared !== null) return this.shared.appends.append(stream, copyParts(this.#batch), gaveUp);
-    const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
-    switch (outcome) {
-      case append.APPENDED:
-        this.#tellReaders(stream.slot, this.#appender.toTell);
-        return 'appended';
-      case append.APPEND_UNCOMMITTED:
-      case append.APPEND_NO_MEMORY:
-        return 'later';
-      case append.APPEND_TOO_LARGE:
-        return 'too_large';
-      default:
-        return 'gone';
-    }
-  }
-
   positions(stream: StreamRef): Positions | null {
     return readPositions(this.#rings, stream);
   }
@@ -180,6 +161,25 @@ export class BrokerStreams implements McpStreams {
   touch(stream: StreamRef): boolean {
     touchStream(this.#rings, stream, this.#now());
     return isCurrent(this.#rings, stream);
+  }
+
+  #append(stream: StreamRef, text: string, type: string | null, gaveUp: () => void): Appended {
+    if ((this.#logStatus?.fault ?? LOG_HEALTHY) !== LOG_HEALTHY) return 'later';
+    if (!this.#frame(text, type)) return 'too_large';
+    if (this.shared !== null) return this.shared.appends.append(stream, copyParts(this.#batch), gaveUp);
+    const outcome = this.#appender.append(stream, this.#batch, this.#now(), append.ANY_HEAD);
+    switch (outcome) {
+      case append.APPENDED:
+        this.#tellReaders(stream.slot, this.#appender.toTell);
+        return 'appended';
+      case append.APPEND_UNCOMMITTED:
+      case append.APPEND_NO_MEMORY:
+        return 'later';
+      case append.APPEND_TOO_LARGE:
+        return 'too_large';
+      default:
+        return 'gone';
+    }
   }
 
   #frame(message: string, type: string | null): boolean {

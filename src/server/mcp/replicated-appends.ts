@@ -110,6 +110,11 @@ export class ReplicatedAppends {
     this.#lines.delete(epoch);
   }
 
+  /** Resolves when all is appended that was taken up to now. */
+  async drained(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
   #lineOf(stream: StreamRef): Line {
     let line = this.#lines.get(stream.epoch);
     if (line === undefined) {
@@ -124,11 +129,6 @@ export class ReplicatedAppends {
     const digest = hash.subarray(0, DIGEST_BYTES).toString('hex');
     const state = { isRunning: false, isClosing: false, isLost: false, gaveUp: () => undefined };
     return { stream, digest, waiting: [], waitingBytes: 0, head, publishes: 0, ...state };
-  }
-
-  /** Resolves when all is appended that was taken up to now. */
-  async drained(): Promise<void> {
-    await Promise.all(this.#running);
   }
 
   #run(line: Line): void {

@@ -110,6 +110,13 @@ export class Access {
       this.#principalOf(authenticator.known(credential) ?? (await authenticator.authenticate(credential)));
   }
 
+  /** @throws {RequestError} `forbidden` */
+  require(principal: Principal, right: Right, name: string): void {
+    if (allows(principal.grant, right, name)) return;
+    this.#counters.add(Counter.requestsForbidden, 1);
+    throw new RequestError('forbidden', `the right to ${right} is missing`);
+  }
+
   async #handleLater(
     authenticating: Promise<Authenticated>,
     exchange: Exchange,
@@ -130,13 +137,6 @@ export class Access {
   #principalOf(authenticated: Authenticated): Principal {
     if (authenticated.outcome === 'refused') throw this.#refusal(authenticated.fault);
     return authenticated.principal;
-  }
-
-  /** @throws {RequestError} `forbidden` */
-  require(principal: Principal, right: Right, name: string): void {
-    if (allows(principal.grant, right, name)) return;
-    this.#counters.add(Counter.requestsForbidden, 1);
-    throw new RequestError('forbidden', `the right to ${right} is missing`);
   }
 
   #admit(exchange: Exchange, principal: Principal, right: Right, name: string): void {

@@ -87,12 +87,6 @@ export class Exchange {
     });
   }
 
-  #leave(): void {
-    if (this.#done) return;
-    this.#done = true;
-    if (this.#watching) this.edge.counters.add(Counter.connectionsInUse, -1);
-  }
-
   /** Has `gone` called when the peer goes away before it is answered. After `watch`. */
   onGone(gone: () => void): void {
     this.#gone = gone;
@@ -162,5 +156,11 @@ export class Exchange {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  #leave(): void {
+    if (this.#done) return;
+    this.#done = true;
+    if (this.#watching) this.edge.counters.add(Counter.connectionsInUse, -1);
   }
 }
