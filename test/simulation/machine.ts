@@ -1,4 +1,5 @@
 import { ActivityFeed } from '#gapless/broker/activity-feed.js';
+import type { Directory } from '#gapless/broker/directory.js';
 import { NO_JOURNAL } from '#gapless/broker/journal.js';
 import { NamedSubscribers } from '#gapless/broker/named-subscribers.js';
 import { PrefixCursors } from '#gapless/broker/prefix-cursors.js';
@@ -46,6 +47,15 @@ export interface MachineParts {
   readonly options: SimulationOptions;
   readonly disk: Disk;
   readonly faults: CommitFaults;
+}
+
+/** What the coordinator answers from. */
+interface CoordinatorBasis {
+  readonly directory: Directory;
+  readonly named: NamedSubscribers;
+  readonly rings: Rings;
+  /** Null without a log. */
+  readonly line: LogLine | null;
 }
 
 /**
@@ -126,37 +136,7 @@ export class Machine {
       subscribersMax: config.namedSubscribersMax,
       hold: log === null ? (ref, seq) => holdFrom(rings, ref, seq) : null,
     });
-    const coordinator = new Coordinator({
-      directory,
-      named,
-      prefixCursors: new PrefixCursors({
-        streams: () => [],
-        cursorsMax: 1,
-        streamsMax: 1,
-        keepMs: 0,
-        tellMade: () => undefined,
-        release: () => undefined,
-        now: Date.now,
-        randomBytes: (count) => prng.bytes(count),
-      }),
-      journal: log?.line ?? NO_JOURNAL,
-      metrics: {
-        render: async () => ({ contentType: '', text: '' }),
-      } as unknown as CoordinatorParts['metrics'],
-      activity: new ActivityFeed('simulated0'),
-      askEdges: async () => [],
-      unknownKey: async () => undefined,
-      shared: null,
-      replay: async (ask) =>
-        log === null
-          ? null
-          : answerReplay(ask, {
-              rings,
-              line: log.line,
-              read: (_, task) => this.#replay(task),
-              logger: silent,
-            }),
-    });
+    const coordinator = this.#coordinator({ directory, named, rings, line: log?.line ?? null });
     if (log !== null) {
       const streams = await log.loaded;
       log.line.adopt(streams.map((logged) => ({ ref: directory.restore(logged), logged })));
@@ -177,6 +157,36 @@ export class Machine {
         ...buffers,
       });
     }
+  }
+
+  /** What is not simulated has nothing to do. */
+  #coordinator({ directory, named, rings, line }: CoordinatorBasis): Coordinator {
+    const prefixCursors = new PrefixCursors({
+      streams: () => [],
+      cursorsMax: 1,
+      streamsMax: 1,
+      keepMs: 0,
+      tellMade: () => undefined,
+      release: () => undefined,
+      now: Date.now,
+      randomBytes: (count) => this.#parts.prng.bytes(count),
+    });
+    const metrics = { render: async () => ({ contentType: '', text: '' }) };
+    return new Coordinator({
+      directory,
+      named,
+      prefixCursors,
+      journal: line ?? NO_JOURNAL,
+      metrics: metrics as unknown as CoordinatorParts['metrics'],
+      activity: new ActivityFeed('simulated0'),
+      askEdges: async () => [],
+      unknownKey: async () => undefined,
+      shared: null,
+      replay: async (ask) => {
+        if (line === null) return null;
+        return answerReplay(ask, { rings, line, read: (_, task) => this.#replay(task), logger: silent });
+      },
+    });
   }
 
   #startEdge(
