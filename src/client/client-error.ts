@@ -29,6 +29,11 @@ export class GaplessError extends Error {
   }
 }
 
+/** Whether an error is a refusal with this code. */
+export function isRefusal(error: unknown, code: string): error is GaplessError {
+  return error instanceof GaplessError && error.code === code;
+}
+
 export type UnavailableReason =
   | 'evicted'
   | 'epoch_changed'

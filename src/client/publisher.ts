@@ -5,7 +5,7 @@
 
 import { untilAborted } from './abortable.js';
 import { BATCH_TYPE, BatchBody, encodeEvent, sizeOf, type WireEvent } from './batch-body.js';
-import { GaplessError } from './client-error.js';
+import { GaplessError, isRefusal } from './client-error.js';
 import type { Connection } from './connection.js';
 import { type EventData, type Fate, type Published, type PublishOptions, send } from './publish.js';
 import { randomId } from './random-id.js';
@@ -205,8 +205,7 @@ export class Publisher {
    * the stream is the one that was published to.
    */
   async #isForgotten(error: unknown): Promise<boolean> {
-    if (!(error instanceof GaplessError) || error.code !== 'producer_gap') return false;
-    if (error.problem['expected'] !== 0) return false;
+    if (!isRefusal(error, 'producer_gap') || error.problem['expected'] !== 0) return false;
     const state = await stateOf(this.#connection, this.#name);
     return state?.epoch === this.#epoch;
   }

@@ -13,6 +13,7 @@ import {
   ResumeUnavailableError,
   StreamDeletedError,
 } from '../client/client.js';
+import { isRefusal } from '../client/client-error.js';
 import type { ServerEvent } from './sdk-shapes.js';
 
 export interface GaplessServerEventBusOptions {
@@ -148,8 +149,4 @@ export class GaplessServerEventBus {
 
 function ignoreConflict(error: unknown): void {
   if (!isRefusal(error, 'config_conflict')) throw error;
-}
-
-function isRefusal(error: unknown, code: string): boolean {
-  return error instanceof GaplessError && error.code === code;
 }

@@ -1,4 +1,5 @@
 import { GaplessClient, GaplessError, type Publisher, type RawEvent } from '../client/client.js';
+import { isRefusal } from '../client/client-error.js';
 
 export interface SessionLogOptions {
   readonly eventsMax: number;
@@ -152,8 +153,4 @@ export class SessionLog {
       await this.#client.createStream(this.#name, config);
     }
   }
-}
-
-function isRefusal(error: unknown, code: string): boolean {
-  return error instanceof GaplessError && error.code === code;
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { describeOnEdges } from '../support/broker-process.js';
-import { assertProblem, type Problem, publish } from '../support/gapless-client.js';
-import { type HttpResponse } from '../support/http.js';
-import { askPrefix, eventsOf, freshPrefix, openPrefix, refusedPrefix } from '../support/prefix-reader.js';
+import { assertProblem, publish } from '../support/gapless-client.js';
+import {
+  askPrefix,
+  assertUnknown,
+  eventsOf,
+  freshPrefix,
+  openPrefix,
+  refusedPrefix,
+} from '../support/prefix-reader.js';
 import { apiKey, bearer, Files, Issuer, keySetOf, nowSeconds } from '../support/tokens.js';
-
-function assertUnknown(response: HttpResponse): Problem {
-  const problem = assertProblem(response, 410, 'resume_unavailable');
-  assert.equal(problem.reason, 'cursor_unknown');
-  return problem;
-}
 
 const files = new Files();
 const issuer = await Issuer.create('HS256');

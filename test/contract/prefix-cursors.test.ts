@@ -9,23 +9,23 @@ import {
   closeStream,
   createStream,
   deleteStream,
-  type Problem,
   publish,
   publishLines,
   stateOf,
 } from '../support/gapless-client.js';
-import { HttpConnection, type HttpResponse, request } from '../support/http.js';
-import { freshPrefix, isNotice, openPrefix, refusedPrefix, seqsOf } from '../support/prefix-reader.js';
+import { HttpConnection, request } from '../support/http.js';
+import {
+  assertUnknown,
+  freshPrefix,
+  isNotice,
+  openPrefix,
+  refusedPrefix,
+  seqsOf,
+} from '../support/prefix-reader.js';
 import { parseMetrics, total } from '../support/prometheus.js';
 import type { SseSubscription } from '../support/sse-client.js';
 
 const KIB = 1024;
-
-function assertUnknown(response: HttpResponse): Problem {
-  const problem = assertProblem(response, 410, 'resume_unavailable');
-  assert.equal(problem.reason, 'cursor_unknown');
-  return problem;
-}
 
 async function metric(port: number, name: string, labels: Record<string, string> = {}): Promise<number> {
   return total(parseMetrics((await request(port, { path: '/metrics' })).text), name, labels);

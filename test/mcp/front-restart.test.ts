@@ -4,8 +4,17 @@ import { fileURLToPath } from 'node:url';
 import { BrokerProcess } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { DurableBroker, makeDirectory, removeDirectory } from '../support/durable-broker.js';
-import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
-import { type JsonRpc, McpUpstream } from '../support/mcp-upstream.js';
+import {
+  changed,
+  firstMessageId,
+  McpClient,
+  messagesOf,
+  numbersOf,
+  progressOf,
+  restOf,
+  untilMessages,
+} from '../support/mcp-client.js';
+import { McpUpstream } from '../support/mcp-upstream.js';
 import { scrape, total } from '../support/prometheus.js';
 import type { SseSubscription } from '../support/sse-client.js';
 
@@ -30,10 +39,7 @@ interface Stage {
   readonly isKilled: boolean;
 }
 
-const changed = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { n } }) as const;
-const numbersOf = (stream: SseSubscription) => messagesOf(stream).map(({ params }) => params?.n);
 const priming = (id: string) => `id: ${id}\ndata: \n\n`;
-const firstMessageId = ({ events }: SseSubscription) => events.find(({ data }) => data !== '')?.id as string;
 
 /** A call of the client's own, whole. */
 async function answered(client: McpClient, { upstream }: Stage, result = {}): Promise<SseSubscription> {
@@ -42,13 +48,6 @@ async function answered(client: McpClient, { upstream }: Stage, result = {}): Pr
   await call.untilEnded();
   assert.deepEqual(messagesOf(call).at(-1)?.result, result);
   return call;
-}
-
-/** What a client gets that comes back to a call. */
-async function rest(client: McpClient, lastEventId: string | undefined): Promise<JsonRpc[]> {
-  const again = await client.read(lastEventId);
-  assert.equal(await again.untilEnded(), 'end');
-  return messagesOf(again);
 }
 
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
@@ -80,7 +79,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       return async () => {
         const ids = call.events.map(({ id }) => id as string);
         for (const [given, id] of ids.slice(0, -1).entries()) {
-          assert.deepEqual(await rest(client, id), messagesOf(call).slice(given));
+          assert.deepEqual(await restOf(client, id), messagesOf(call).slice(given));
         }
         assert.equal((await client.get(ids.at(-1))).status, 405);
       };
@@ -106,7 +105,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
         assert.equal(await again.untilEnded(), 'end');
         assert.deepEqual(progressOf(again), [3]);
         assert.deepEqual(messagesOf(again).at(-1)?.result, {});
-        const more = await rest(client, firstMessageId(call));
+        const more = await restOf(client, firstMessageId(call));
         assert.deepEqual(more.map(({ params }) => params?.progress).slice(0, -1), [2, 3]);
       };
     },
@@ -127,7 +126,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
         const resumed = await upstream.nextListener();
         assert.equal(resumed.header('last-event-id'), 'primed');
         resumed.stream().say({ jsonrpc: '2.0', id: 1, result: { late: true } });
-        assert.deepEqual((await rest(client, call.lastEventId)).at(-1)?.result, { late: true });
+        assert.deepEqual((await restOf(client, call.lastEventId)).at(-1)?.result, { late: true });
       };
     },
   },
@@ -139,7 +138,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       (await upstream.nextCall()).stream().progress(1).progress(2);
       await untilMessages(call, 2);
       return async () => {
-        const [progress, last, ...more] = await rest(client, firstMessageId(call));
+        const [progress, last, ...more] = await restOf(client, firstMessageId(call));
         assert.deepEqual(more, []);
         assert.equal(progress?.params?.progress, 2);
         assert.equal(last?.id, 'lost');
@@ -158,7 +157,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await untilMessages(call, 1);
       return async () => {
         (await upstream.nextListener()).answer(400);
-        const [last] = await rest(client, call.lastEventId);
+        const [last] = await restOf(client, call.lastEventId);
         assert.deepEqual(last?.error?.data, { reason: 'refused', status: 400 });
       };
     },
@@ -247,7 +246,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       return async () => {
         assert.equal((await mine.get(id)).status, 400);
         assert.equal((await theirs.get(id.replace(/^[^.]*/, 'WyJ-bWNwOiJd'))).status, 400);
-        assert.deepEqual((await rest(theirs, id)).at(-1)?.result, { secret: true });
+        assert.deepEqual((await restOf(theirs, id)).at(-1)?.result, { secret: true });
       };
     },
   },
@@ -259,7 +258,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const held = await client.call(1, 'tools/call', { name: 'hold', _meta: { progressToken: 1 } });
       await untilMessages(held, 1);
       return async () => {
-        const [last] = await rest(client, held.lastEventId);
+        const [last] = await restOf(client, held.lastEventId);
         assert.deepEqual(last?.error?.data, { reason: 'broken' });
         const call = await client.call(2, 'tools/call', { name: 'tell' });
         await call.untilEnded();

@@ -3,7 +3,14 @@ import { after, describe, it } from 'node:test';
 import { describeOnEdges, useBroker } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
 import { request } from '../support/http.js';
-import { initializeRequest, McpClient, messagesOf, untilMessages } from '../support/mcp-client.js';
+import {
+  changed,
+  initializeRequest,
+  McpClient,
+  messagesOf,
+  numbersOf,
+  untilMessages,
+} from '../support/mcp-client.js';
 import { McpUpstream } from '../support/mcp-upstream.js';
 import { METRIC } from '../support/metric-names.js';
 import { scrape, total } from '../support/prometheus.js';
@@ -13,9 +20,6 @@ const upstream = await McpUpstream.start();
 upstream.listens = true;
 after(() => upstream.stop());
 const FLAGS = ['--mcp', `/mcp=${upstream.url}`];
-
-const changed = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { n } }) as const;
-const numbersOf = (stream: SseSubscription) => messagesOf(stream).map(({ params }) => params?.n);
 
 describeOnEdges('12.2 the session’s own stream', FLAGS, (broker) => {
   it('12.3 (1) it resumes like any other, with what came meanwhile', async () => {

@@ -3,9 +3,18 @@ import { describe, it, type TestContext } from 'node:test';
 import type { BrokerProcess } from '../support/broker-process.js';
 import { eventually } from '../support/deadline.js';
 import { request } from '../support/http.js';
-import { McpClient, messagesOf, progressOf, untilMessages } from '../support/mcp-client.js';
+import {
+  changed,
+  firstMessageId,
+  McpClient,
+  messagesOf,
+  numbersOf,
+  progressOf,
+  restOf,
+  untilMessages,
+} from '../support/mcp-client.js';
 import { McpSseClient, untilMessage } from '../support/mcp-sse-client.js';
-import { type JsonRpc, McpUpstream } from '../support/mcp-upstream.js';
+import { McpUpstream } from '../support/mcp-upstream.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
 import { startBrokers } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
@@ -39,21 +48,10 @@ function untilBegun(port: number): Promise<unknown> {
   return eventually('the front to have begun', isBegun, 60_000);
 }
 
-/** What a client gets that comes back to a call. */
-async function rest(client: McpClient, lastEventId: string | undefined): Promise<JsonRpc[]> {
-  const again = await client.read(lastEventId);
-  assert.equal(await again.untilEnded(), 'end');
-  return messagesOf(again);
-}
-
 const ENDS: Readonly<Record<string, (broker: BrokerProcess) => Promise<unknown>>> = {
   SIGTERM: (broker) => broker.stop(),
   SIGKILL: (broker) => broker.kill(),
 };
-
-const changed = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { n } }) as const;
-const numbersOf = (stream: SseSubscription) => messagesOf(stream).map(({ params }) => params?.n);
-const firstMessageId = ({ events }: SseSubscription) => events.find(({ data }) => data !== '')?.id as string;
 
 describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
   it('12.11 (6) any of them serves a session, and reads on in a call that another has under way', async (context) => {
@@ -79,7 +77,7 @@ describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
     await other.untilEnded();
     assert.deepEqual(messagesOf(other).at(-1)?.result, { by: 'there' });
     // Answered there, and read here again from its beginning.
-    const [result, ...more] = await rest(client, other.events[0]?.id);
+    const [result, ...more] = await restOf(client, other.events[0]?.id);
     assert.deepEqual([result?.result, more], [{ by: 'there' }, []]);
     assert.equal((await client.get(other.events.at(-1)?.id)).status, 405);
     assert.equal(upstream.seen.filter((seen) => seen === 'POST initialize').length, 1);
@@ -107,7 +105,7 @@ describe('fronts that share a log', { skip: NATS_SKIP, concurrency: 2 }, () => {
 
       await end(here);
       const elsewhere = client.at(there.port);
-      const ending = rest(elsewhere, firstMessageId(lost));
+      const ending = restOf(elsewhere, firstMessageId(lost));
       const again = await elsewhere.read(resumable.lastEventId);
       const resumed = await upstream.nextListener();
       assert.equal(resumed.header('last-event-id'), 'second');

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseCursor } from '#gapless/core/cursor.js';
 import { classifyResume, earliestCursor, type StreamPositions } from '#gapless/core/resume.js';
+import { range } from '../support/cursor.js';
 
 const EPOCH = 'abcdefghij';
 
@@ -25,10 +26,6 @@ function resumeByLooking(seq: number, at: StreamPositions): string {
   if (wanted.length === 0) return 'live';
   if (wanted.every((event) => ring.has(event))) return 'ring';
   return wanted.every((event) => ring.has(event) || log.has(event)) ? 'log' : 'evicted';
-}
-
-function range(first: number, last: number): number[] {
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }
 
 test('4.4 a resume is decided as by looking for each event that it would need (I2)', () => {

@@ -132,3 +132,25 @@ export async function untilMessages(stream: SseSubscription, count: number): Pro
   await stream.until(`${count} messages`, () => messagesOf(stream).length >= count);
   return messagesOf(stream);
 }
+
+/** A numbered notification that a server sends of its own accord. */
+export function changed(n: number): JsonRpc {
+  return { jsonrpc: '2.0', method: 'notifications/message', params: { n } };
+}
+
+/** The numbers of such notifications, as a stream brought them. */
+export function numbersOf(stream: SseSubscription): unknown[] {
+  return messagesOf(stream).map(({ params }) => params?.n);
+}
+
+/** The id of the first message; what primes a stream has one of its own. */
+export function firstMessageId({ events }: SseSubscription): string {
+  return events.find(({ data }) => data !== '')?.id as string;
+}
+
+/** What a client gets that comes back to a call, when all of it has come. */
+export async function restOf(client: McpClient, lastEventId: string | undefined): Promise<JsonRpc[]> {
+  const again = await client.read(lastEventId);
+  assert.equal(await again.untilEnded(), 'end');
+  return messagesOf(again);
+}

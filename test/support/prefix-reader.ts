@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { cursorOf, range, seqOf } from './cursor.js';
-import { freshStream, type PageEvent, publishLines } from './gapless-client.js';
+import { assertProblem, freshStream, type PageEvent, type Problem, publishLines } from './gapless-client.js';
 import type { HttpResponse } from './http.js';
 import { SseSubscription, type SubscribeOptions } from './sse-client.js';
 import type { SseEvent } from './sse-parser.js';
@@ -130,4 +130,11 @@ export class PrefixFollower {
     assert.ok(!this.#after.has(id), `${id} stands for two positions`);
     this.#after.set(id, this.#now);
   }
+}
+
+/** The server does not keep the cursor (contract 4.4). */
+export function assertUnknown(response: HttpResponse): Problem {
+  const problem = assertProblem(response, 410, 'resume_unavailable');
+  assert.equal(problem.reason, 'cursor_unknown');
+  return problem;
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Counter } from '#gapless/ring/counters.js';
 import { RingReader } from '#gapless/ring/read.js';
+import { range } from '../support/cursor.js';
 import { FakeSink } from './broker-fake-sink.js';
 import { BrokerStage, type Subscriber } from './broker-stage.js';
 
@@ -13,10 +14,6 @@ function countReads(context: TestContext): () => number {
 
 function numbered(from: number, to: number): string[] {
   return Array.from({ length: to - from + 1 }, (_, i) => String(from + i));
-}
-
-function range(from: number, to: number): number[] {
-  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
 }
 
 test('I1 everybody gets what comes after their own cursor, whole, once and in order', () => {
