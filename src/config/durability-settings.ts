@@ -1,13 +1,7 @@
 import { define } from './definition.js';
 import { choice, list, path, size, text, time, wholeNumber } from './kinds.js';
 import { isJetStreamName, isNatsUrl } from './text-forms.js';
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
-const GIB = 1024 * MIB;
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
+import { GIB, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS } from './units.js';
 
 /** What keeps streams over a restart, and how they are read from there. */
 export const DURABILITY_DEFINITIONS = {

@@ -1,8 +1,8 @@
 import { define } from './definition.js';
 import { list, size, time, wholeNumber } from './kinds.js';
 import { isAddressRange } from './text-forms.js';
+import { GIB } from './units.js';
 
-const GIB = 2 ** 30;
 const COUNT_MAX = 1_000_000;
 
 /** What is too much of somebody, or of all (contract 9.3). */

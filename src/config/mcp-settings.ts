@@ -1,11 +1,7 @@
 import { define } from './definition.js';
 import { list, time, wholeNumber } from './kinds.js';
 import { isMcpMount, splitMcpMounts } from './text-forms.js';
-
-const SECOND_MS = 1000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from './units.js';
 
 /** The front of MCP servers (contract 12). */
 export const MCP_DEFINITIONS = {

@@ -3,6 +3,15 @@
  * Sizes are powers of 1024 only: the rings they describe are, and `MB` would leave a reader guessing.
  */
 
+export const KIB = 1024;
+export const MIB = 1024 * KIB;
+export const GIB = 1024 * MIB;
+export const SECOND_MS = 1000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+export const YEAR_MS = 365 * DAY_MS;
+
 interface UnitStep {
   readonly suffix: string;
   readonly factor: number;
@@ -10,17 +19,17 @@ interface UnitStep {
 
 /** Largest first, so that the first step which divides a value evenly gives its shortest form. */
 const SIZE_STEPS: readonly UnitStep[] = [
-  { suffix: 'GiB', factor: 1024 ** 3 },
-  { suffix: 'MiB', factor: 1024 ** 2 },
-  { suffix: 'KiB', factor: 1024 },
+  { suffix: 'GiB', factor: GIB },
+  { suffix: 'MiB', factor: MIB },
+  { suffix: 'KiB', factor: KIB },
   { suffix: '', factor: 1 },
 ];
 
 const TIME_STEPS: readonly UnitStep[] = [
-  { suffix: 'd', factor: 86_400_000 },
-  { suffix: 'h', factor: 3_600_000 },
-  { suffix: 'm', factor: 60_000 },
-  { suffix: 's', factor: 1000 },
+  { suffix: 'd', factor: DAY_MS },
+  { suffix: 'h', factor: HOUR_MS },
+  { suffix: 'm', factor: MINUTE_MS },
+  { suffix: 's', factor: SECOND_MS },
   { suffix: 'ms', factor: 1 },
 ];
 
