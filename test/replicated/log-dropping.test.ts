@@ -14,6 +14,7 @@ const ENTRY: LogEntry = {
     floorAt: 0,
     floorAtMs: 0,
     previous: 0,
+    previousWriter: '',
     claimsAfter: null,
     joinedAt: 0,
     atMs: 0,

@@ -8,6 +8,7 @@
  */
 
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
+import { contradicts, isOther } from './contradiction.js';
 import type { ReplicaStream } from './replica-stream.js';
 
 /** Where an entry begins: seq of the event before it, bytes of parts before it, and when it was written. */
@@ -108,5 +109,8 @@ export async function findLastBefore(
   // The one that an entry follows counts.
   const at = beyond === null ? newestAt : beyond.entry.previous;
   const stored = await log.next(name, at);
-  return stored?.at === at ? stored : null;
+  if (stored?.at !== at) return null;
+  const isContradicted = beyond === null ? isOther(stored, stream) : contradicts(beyond, stored);
+  if (isContradicted) throw stream.contradicted();
+  return stored;
 }

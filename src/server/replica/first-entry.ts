@@ -1,16 +1,23 @@
 import type { StreamConfig } from '../../core/retention.js';
 import type { LogEntry } from '../../storage/jetstream/log-entry.js';
+import type { StoredEntry } from '../../storage/replicated-log.js';
 
 /**
  * The entry that begins a stream, of which there is no event yet.
  *
- * @param previous position of the newest entry under its name that counts; 0: there is none.
+ * @param follows the newest entry under its name that counts; null: there is none.
  * @param atMs Unix time, milliseconds.
  */
 export function firstEntry(
   config: StreamConfig,
-  { epoch, previous, atMs, writer }: Pick<LogEntry, 'epoch' | 'previous' | 'atMs' | 'writer'>,
+  {
+    follows,
+    epoch,
+    atMs,
+    writer,
+  }: { readonly follows: StoredEntry | null } & Pick<LogEntry, 'epoch' | 'atMs' | 'writer'>,
 ): LogEntry {
+  const previous = follows?.at ?? 0;
   return {
     epoch,
     origin: epoch,
@@ -24,6 +31,7 @@ export function firstEntry(
     floorAt: previous,
     floorAtMs: atMs,
     previous,
+    previousWriter: follows?.entry.writer ?? '',
     claimsAfter: null,
     joinedAt: 0,
     atMs,

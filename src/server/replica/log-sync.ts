@@ -102,11 +102,13 @@ export class LogSync {
   async #open(): Promise<LogExtent & Pick<Round, 'lost'>> {
     const { log, replica } = this.#options;
     const told = await log.open();
-    if (!this.#isSuspected && !(await this.#hasLost(told))) return { ...told, lost: null };
+    const isContradicted = replica.streams().some((stream) => stream.isContradicted);
+    const isSuspected = this.#isSuspected || isContradicted;
+    if (!isSuspected && !(await this.#hasLost(told))) return { ...told, lost: null };
     await log.confirm();
     const extent = await log.open();
     const hasLost = await this.#hasLost(extent);
-    if (!hasLost && !this.#isSuspected) return { ...extent, lost: null };
+    if (!hasLost && !isSuspected) return { ...extent, lost: null };
     const lost = new Set<ReplicaStream>();
     const look = async (stream: ReplicaStream): Promise<void> => {
       if (await this.#isLost(stream, hasLost)) lost.add(stream);
@@ -121,7 +123,8 @@ export class LogSync {
    * @param hasLost whether it is known to have lost some. If not, one that is not there may have been let go.
    * @throws {LogError}
    */
-  async #isLost({ name, at, entry }: ReplicaStream, hasLost: boolean): Promise<boolean> {
+  async #isLost({ name, at, entry, isContradicted }: ReplicaStream, hasLost: boolean): Promise<boolean> {
+    if (isContradicted) return true;
     const { log } = this.#options;
     const writer = await log.writerAt(at);
     if (writer !== null || hasLost) return writer !== entry.writer;

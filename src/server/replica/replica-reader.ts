@@ -10,6 +10,7 @@ import type { LogRun } from '../../storage/event-log.js';
 import { decodeParts } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import { type ReplayStats, SharedReads } from '../replay/shared-reads.js';
+import { contradicts, followedBy, isOther, type Known } from './contradiction.js';
 import { findEvent, hasEvent } from './entry-search.js';
 import type { ReplicaStream } from './replica-stream.js';
 
@@ -19,10 +20,10 @@ export interface ReplicaReaderOptions {
   readonly readsMax: number;
 }
 
-/** Where a run goes on: at the first entry from `from` on. It counts if it follows the entry at `previous`. */
+/** Where a run goes on: at the first entry from `from` on. It counts if it follows the one before. */
 interface Place {
   readonly from: number;
-  readonly previous: number;
+  readonly before: Known;
 }
 
 /** Entries in one run: small ones would otherwise be read for long before the first is written. */
@@ -59,7 +60,10 @@ export class ReplicaReader {
     return entries === null ? null : toRun(stream.epoch, seq, entries, bytesMax);
   }
 
-  /** The entries from that of `seq` on, of as many bytes as are wanted. */
+  /**
+   * The entries from that of `seq` on, of as many bytes as are wanted. Where machines of the log may differ, the last one is
+   * given only if the next one follows that very one (contradiction.ts).
+   */
   async #collect(stream: ReplicaStream, seq: number, bytesMax: number): Promise<StoredEntry[] | null> {
     const { log } = this.#options;
     const first = await this.#find(stream, seq);
@@ -69,8 +73,8 @@ export class ReplicaReader {
     let last = first;
     let lookedAt = first.at;
     for (let read = 0; read < ENTRIES_MAX && bytes < bytesMax && last.at < stream.at; read++) {
-      const stored = await log.next(stream.name, lookedAt + 1);
-      if (stored === null || stored.at > stream.at) break;
+      const stored = await this.#next(stream, { from: lookedAt + 1, before: last });
+      if (stored === null) break;
       lookedAt = stored.at;
       // It does not count.
       if (stored.entry.previous !== last.at) continue;
@@ -79,20 +83,41 @@ export class ReplicaReader {
       entries.push(stored);
       bytes += stored.body.length;
     }
-    const next = (entries.at(-1) as StoredEntry).entry.head + 1;
-    this.#remember(`${stream.epoch}.${next}`, { from: last.at + 1, previous: last.at });
+    const place: Place = { from: lookedAt + 1, before: knownOf(last) };
+    const isSure = log.isExact || last.at >= stream.at || (await this.#isFollowed(stream, place));
+    if (!isSure && entries.at(-1) === last) entries.pop();
+    const newest = entries.at(-1);
+    if (newest === undefined) return null;
+    if (isSure) this.#remember(`${stream.epoch}.${newest.entry.head + 1}`, place);
     return entries;
+  }
+
+  /** Whether an entry that was taken up follows the one before a place. @throws {LogError} it follows another one there */
+  async #isFollowed(stream: ReplicaStream, { from, before }: Place): Promise<boolean> {
+    let next = await this.#next(stream, { from, before });
+    while (next !== null && next.entry.previous !== before.at) {
+      next = await this.#next(stream, { from: next.at + 1, before });
+    }
+    return next !== null;
+  }
+
+  /** The next entry from a place on, of those that were looked at. @throws {LogError} another one is there than is known */
+  async #next(stream: ReplicaStream, { from, before }: Place): Promise<StoredEntry | null> {
+    const stored = await this.#options.log.next(stream.name, from);
+    if (stored === null || stored.at > stream.at) return null;
+    if (contradicts(stored, before) || isOther(stored, stream)) throw stream.contradicted();
+    return stored;
   }
 
   async #find(stream: ReplicaStream, seq: number): Promise<StoredEntry | null> {
     const { log } = this.#options;
     const place = this.#places.get(`${stream.epoch}.${seq}`);
-    const guessed = place === undefined ? null : await log.next(stream.name, place.from);
-    if (guessed?.entry.previous === place?.previous && guessed !== null && hasEvent(guessed, stream, seq))
+    const guessed = place === undefined ? null : await this.#next(stream, place);
+    if (guessed?.entry.previous === place?.before.at && guessed !== null && hasEvent(guessed, stream, seq))
       return guessed;
     const found = await findEvent(log, stream, seq);
     if (found === null) return null;
-    this.#remember(`${stream.epoch}.${seq}`, { from: found.at, previous: found.entry.previous });
+    this.#remember(`${stream.epoch}.${seq}`, { from: found.at, before: followedBy(found) });
     return found;
   }
 
@@ -104,6 +129,11 @@ export class ReplicaReader {
       this.#places.delete(oldest);
     }
   }
+}
+
+/** No more of it is kept. */
+function knownOf({ at, entry: { writer } }: StoredEntry): Known {
+  return { at, entry: { writer } };
 }
 
 /** The events of some entries from `seq` on, framed with their ids. */

@@ -5,8 +5,10 @@
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { Cursor } from '../../core/cursor.js';
 import type { ProducerBook } from '../../core/producer-book.js';
+import { LogError } from '../../storage/event-log.js';
 import type { LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { StoredEntry } from '../../storage/replicated-log.js';
+import { CONTRADICTED } from './contradiction.js';
 
 /** Told of what the stream's entries say, in their order. */
 export interface ReplicaObserver {
@@ -28,17 +30,31 @@ export class ReplicaStream {
   /** Who published; null until somebody asks, when it is read from the log. */
   book: ProducerBook | null = null;
   isGone = false;
+  /** The log has two entries in one place of it, so that it has to begin anew. */
+  isContradicted = false;
   /** How often something was due that another broker should have done. */
   dueSweeps = 0;
   observer: ReplicaObserver | null = null;
 
+  readonly #toRenew: () => void;
   #tailWaiter: { readonly at: number; readonly reached: (isReached: boolean) => void } | null = null;
 
-  constructor(ref: StreamRef, { entry, at }: Pick<StoredEntry, 'entry' | 'at'>) {
+  /** @param toRenew has it begin anew. */
+  constructor(ref: StreamRef, { entry, at }: Pick<StoredEntry, 'entry' | 'at'>, toRenew: () => void) {
     this.ref = ref;
     this.entry = entry;
     this.at = at;
     this.tailAt = at;
+    this.#toRenew = toRenew;
+  }
+
+  /** @returns what to throw where the entry that was asked for cannot be told. */
+  contradicted(): LogError {
+    if (!this.isContradicted && !this.isGone) {
+      this.isContradicted = true;
+      this.#toRenew();
+    }
+    return new LogError('io', CONTRADICTED);
   }
 
   hasReached({ epoch, seq }: Cursor): boolean {

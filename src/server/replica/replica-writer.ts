@@ -276,6 +276,7 @@ export class ReplicaWriter implements ReplicaObserver {
       bytes: before.bytes + partsBytes,
       ...(isEmpty ? { floorAtMs: atMs, floorAt: at } : {}),
       previous: at,
+      previousWriter: before.writer,
       claimsAfter: list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
       atMs,
       writer: names.next(),
@@ -297,6 +298,7 @@ export class ReplicaWriter implements ReplicaObserver {
       count: 0,
       claims: [],
       previous: this.#stream.at,
+      previousWriter: before.writer,
       atMs: Math.max(before.atMs, nowMs()),
       writer: names.next(),
     };

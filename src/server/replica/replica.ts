@@ -13,6 +13,7 @@ import type { Logger } from '../../log.js';
 import { LogError } from '../../storage/event-log.js';
 import { decodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
+import { contradicts } from './contradiction.js';
 import { CountedChain } from './counted-chain.js';
 import { FreshRound } from './fresh-round.js';
 import { findNewest } from './newest-entry.js';
@@ -31,6 +32,8 @@ export interface ReplicaOptions {
   readonly opened: (stream: ReplicaStream) => void;
   /** Told of a stream that was removed. */
   readonly removed: (stream: ReplicaStream) => void;
+  /** Told of a stream that has to begin anew: the log has two entries in one place of it. */
+  readonly contradicted: (stream: ReplicaStream) => void;
 }
 
 /** Streams of which it is remembered that they went, so that what comes late does not bring one back. */
@@ -94,9 +97,16 @@ export class Replica {
       stream.looked(at);
       return true;
     }
-    if (stream === undefined) this.#open(stored);
-    else if (entry.epoch === stream.epoch) this.#advance(stream, stored);
-    else this.#replace(stream, stored);
+    if (stream === undefined) {
+      this.#open(stored);
+    } else if (entry.epoch !== stream.epoch) {
+      this.#replace(stream, stored);
+    } else if (contradicts(stored, stream)) {
+      stream.contradicted();
+      return false;
+    } else {
+      this.#advance(stream, stored);
+    }
     return true;
   }
 
@@ -183,7 +193,21 @@ export class Replica {
       if (!this.takeUp(stored)) break;
     }
     const newest = await this.newest(name);
-    if (newest !== null) this.#jumpTo(newest);
+    if (newest === null) return;
+    const stream = this.#streams.get(name);
+    if (stream !== undefined) await this.#checkPassed(stream, newest.stored);
+    this.#jumpTo(newest);
+  }
+
+  /** Entries are passed over unread: what is known has to be one of those before them. @throws {LogError} it is not */
+  async #checkPassed(stream: ReplicaStream, { at, entry }: StoredEntry): Promise<void> {
+    const { at: knownAt, entry: known } = stream;
+    if (at <= knownAt || entry.epoch !== stream.epoch) return;
+    const writer = await this.#options.log.writerAt(knownAt);
+    // One that is not there may have been let go.
+    const isOther = writer !== null && writer !== known.writer;
+    const isBehind = entry.head - entry.count < known.head;
+    if (stream.isContradicted || isOther || isBehind) throw stream.contradicted();
   }
 
   /** To the newest entry that counts, of a stream that is not known or too far behind. */
@@ -248,7 +272,8 @@ export class Replica {
     const head = entry.head - entry.count;
     try {
       const logged = { floor: Math.min(floor, head + 1), head, closed: false };
-      const stream = new ReplicaStream(directory.restore({ name, epoch, config, ...logged }), stored);
+      const ref = directory.restore({ name, epoch, config, ...logged });
+      const stream: ReplicaStream = new ReplicaStream(ref, stored, () => this.#options.contradicted(stream));
       this.#streams.set(name, stream);
       this.#byEpoch.set(epoch, stream);
       filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor });

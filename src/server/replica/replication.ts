@@ -18,7 +18,7 @@ import { hasRoomForStream } from '../../ring/ring-growth.js';
 import type { Rings } from '../../ring/rings.js';
 import { LogError } from '../../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
-import type { ReplicatedLog } from '../../storage/replicated-log.js';
+import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import { firstEntry } from './first-entry.js';
 import { FreshRound } from './fresh-round.js';
 import type { LogRoom } from './log-room.js';
@@ -91,10 +91,7 @@ export class Replication {
       subscribers,
       logger,
       renew: (stream) => this.#renew(stream),
-      lost: (reason) => {
-        this.#mayMiss = true;
-        void this.recovered(new LogError('io', reason));
-      },
+      lost: (reason) => this.missed(reason),
       failed: (error) => this.#fail(error),
       nowMs,
     });
@@ -117,6 +114,12 @@ export class Replication {
   /** Takes up all that the log has. Once. @throws {LogError} @throws {LogCorruption} */
   start(): Promise<void> {
     return this.#sync.begin();
+  }
+
+  /** Entries were missed, or are others than those that were taken up: the log is followed once more. */
+  missed(reason: string): void {
+    this.#mayMiss = true;
+    void this.recovered(new LogError('io', reason));
   }
 
   /** The log failed, or may have. Resolves when all that it has was taken up again. */
@@ -259,7 +262,7 @@ export class Replication {
     try {
       for (let tries = 0; tries < TRIES_MAX; tries++) {
         const before = await replica.newest(name);
-        const entry = this.#firstEntry(config, before?.stored.at ?? 0);
+        const entry = this.#firstEntry(config, before?.stored ?? null);
         this.checkHealthy();
         const there = before?.stored.entry;
         if (there === undefined || there.state === 'removed' || replica.hasEnded(there.epoch)) {
@@ -275,10 +278,10 @@ export class Replication {
     throw new RequestError('stream_not_found', 'the stream is being deleted over and over');
   }
 
-  #firstEntry(config: StreamConfig, previous: number): LogEntry {
+  #firstEntry(config: StreamConfig, follows: StoredEntry | null): LogEntry {
     const { nowMs, randomBytes, names } = this.#options;
     const epoch = makeEpoch(randomBytes(EPOCH_LENGTH));
-    return firstEntry(config, { epoch, previous, atMs: nowMs(), writer: names.next() });
+    return firstEntry(config, { epoch, follows, atMs: nowMs(), writer: names.next() });
   }
 
   /**
@@ -295,7 +298,7 @@ export class Replication {
       const isLost = there === undefined || there.epoch === epoch || replica.hasEnded(there.epoch);
       if (!isLost || there?.state === 'removed') return replica.catchUp(name);
       // One who has not seen what was lost may be first, and goes on with the epoch of before.
-      const entry = { ...this.#firstEntry(config, newest?.stored.at ?? 0), state, origin };
+      const entry = { ...this.#firstEntry(config, newest?.stored ?? null), state, origin };
       await log.append(name, entry, encodeParts([]), newest?.tailAt ?? 0);
     }
     throw new LogError('io', 'others write to a stream that begins anew, over and over');

@@ -54,6 +54,8 @@ const entrySchema = z.strictObject({
   floorAtMs: count,
   /** Position of the entry that this one follows; it counts only if that is the newest that does. 0: none. */
   previous: count,
+  /** Who wrote that one, as it says itself; empty: there is none. */
+  previousWriter: z.string(),
   /** Entries after this position may tell of publishers that are remembered; null: none does. */
   claimsAfter: count.nullable(),
   /** Named subscribers that joined up to this position may hold events: whoever moves the floor has to know of them. */

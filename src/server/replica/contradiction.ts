@@ -1,0 +1,37 @@
+/**
+ * Machines of a log that have different entries in one place. They should not; those of NATS 2.9.10 do when their leader was
+ * cut off from the others and given something meanwhile, which it keeps in the place of what those have taken. An id then
+ * has another event where one of them is read than it has elsewhere, and whoever follows or reads one notices nothing.
+ *
+ * So each entry says who wrote the one that it follows, and it is seen where that is another one than was taken up or read.
+ * Nobody can tell by then who has which of the two: the stream begins anew under another epoch, as one does of which the log
+ * has lost some (I3).
+ */
+
+/** An entry where it lies, by who wrote it. */
+export interface Known {
+  readonly at: number;
+  readonly entry: { readonly writer: string };
+}
+
+/** The one that it follows. */
+interface Following {
+  readonly entry: { readonly previous: number; readonly previousWriter: string };
+}
+
+export const CONTRADICTED = 'the log has different entries in one place';
+
+/** Whether an entry follows another one than is known in that place. */
+export function contradicts({ entry: { previous, previousWriter } }: Following, known: Known): boolean {
+  return previous === known.at && previousWriter !== known.entry.writer;
+}
+
+/** Whether two are different entries in one place. */
+export function isOther(one: Known, other: Known): boolean {
+  return one.at === other.at && one.entry.writer !== other.entry.writer;
+}
+
+/** What an entry says of the one that it follows. */
+export function followedBy({ entry: { previous, previousWriter } }: Following): Known {
+  return { at: previous, entry: { writer: previousWriter } };
+}
