@@ -59,10 +59,16 @@ export function lowestHeld(
   at: { readonly epoch: string; readonly floor: number },
 ): number {
   let lowest = Number.POSITIVE_INFINITY;
-  for (const { epoch, seq } of acked) {
-    if (epoch === at.epoch && seq + 1 >= at.floor) lowest = Math.min(lowest, seq + 1);
-  }
+  for (const cursor of acked) if (holds(cursor, at)) lowest = Math.min(lowest, cursor.seq + 1);
   return lowest;
+}
+
+/** Whether who has acknowledged so far can be given what comes next, and holds it. */
+export function holds(
+  { epoch, seq }: Cursor,
+  at: { readonly epoch: string; readonly floor: number },
+): boolean {
+  return epoch === at.epoch && seq + 1 >= at.floor;
 }
 
 /** What is known of another epoch gives way. */

@@ -107,6 +107,21 @@ describe('named subscribers of brokers that share a log', () => {
     assert.equal(a.named.size, 1);
   });
 
+  test('7 one of a stream that has gone is not there, however late its entry was read', async () => {
+    const { a, b } = await stage();
+    await a.subscribers.join('s', 'ada', 'earliest');
+    const { subscribers } = b.log;
+    const { next } = subscribers;
+    subscribers.next = async (key, from) => {
+      const stored = await next(key, from);
+      subscribers.next = next;
+      await a.replication.remove('s');
+      return stored;
+    };
+    await b.takenUp.catchUp({ stream: 's', subscriber: 'ada' });
+    assert.equal(await b.subscribers.forget('s', 'ada'), false);
+  });
+
   test('7 what is forgotten goes from the log, and of what moves often little is kept there', async () => {
     const { medium, a, epoch } = await stage();
     await a.subscribers.join('s', 'ada', 'earliest');
@@ -215,6 +230,36 @@ describe('named subscribers of brokers that share a log', () => {
     assert.equal(b.positions('s')?.logFloor, 1);
     await b.replication.start();
     await assert.rejects(b.publish('s', ['one more']), isRefusal('backpressure'));
+  });
+
+  test('3.6 nor one that has not heard what somebody acknowledged, and takes it for somebody who came too late', async () => {
+    const { a, b } = await rejecting();
+    await a.subscribers.join('s', 'ada', 'earliest');
+    for (let i = 2; i <= 15; i++) await a.publish('s', [`${i}`]);
+    b.log.isDeaf = true;
+    const epoch = a.directory.find('s')?.epoch as string;
+    await a.subscribers.acknowledge('s', 'ada', { epoch, seq: 8 });
+    for (let i = 16; i <= 23; i++) await a.publish('s', [`${i}`]);
+    a.retention.sweep();
+    await eventually('what nobody holds to go', () => a.positions('s')?.logFloor === 9);
+    await outgrow(b);
+    assert.equal(b.positions('s')?.logFloor, 9);
+  });
+
+  test('3.6 nor one that has not heard who came too late and goes on from what is there', async () => {
+    const { a, b } = await twoBrokers();
+    const retention = { events: 10, bytes: 0, ageMs: 60_000 };
+    const { ref } = await a.replication.put('s', { ...DEFAULTS, retention, overflow: 'reject' });
+    await a.publish('s', ['1', '2', '3', '4', '5']);
+    await a.subscribers.join('s', 'ada', 'earliest');
+    for (const broker of [a, b]) broker.nowMs += 130_000;
+    a.retention.sweep();
+    await eventually('what is old to go', () => b.positions('s')?.logFloor === 6);
+    b.log.isDeaf = true;
+    await a.publish('s', ['6', '7', '8', '9']);
+    await a.subscribers.acknowledge('s', 'ada', { epoch: ref.epoch, seq: 8 });
+    await outgrow(b);
+    assert.equal(b.positions('s')?.logFloor, 6);
   });
 
   for (const who of ['who joined', 'who was forgotten and joined']) {

@@ -143,8 +143,10 @@ export class ReplicaRetention {
     if (stream.entry.claimsAfter !== null) (await replica.bookOf(stream)).forget(nowMs);
     await this.#change(stream, (entry) => {
       if (found.floor <= entry.floor || found.floor > entry.head + 1) return null;
-      // Who joined and is not known here may hold what would go: the next sweep knows.
-      if (!subscribers.knowsUpTo(entry.joinedAt) || found.floor > Math.max(held.seq(stream), found.byAge))
+      // Who joined and is not known here may hold what would go, and so may who has moved on in time and seems to have come
+      // too late for the floor: the next sweep knows.
+      const heardAt = entry.config.overflow === 'reject' ? Math.max(entry.joinedAt, stream.floorMovedAt) : 0;
+      if (!subscribers.knowsUpTo(heardAt) || found.floor > Math.max(held.seq(stream), found.byAge))
         return null;
       const claimsAfter = stream.book === null ? entry.claimsAfter : stream.book.oldestAfter();
       return { ...entry, ...found.at, claimsAfter };

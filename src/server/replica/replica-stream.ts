@@ -27,6 +27,8 @@ export class ReplicaStream {
   at: number;
   /** Where the newest of all its entries lies, those among them that do not count. All up to there were looked at. */
   tailAt: number;
+  /** Where the entry lies that moved the floor to where it is, or a later one. */
+  floorMovedAt: number;
   /** Who published; null until somebody asks, when it is read from the log. */
   book: ProducerBook | null = null;
   isGone = false;
@@ -46,6 +48,7 @@ export class ReplicaStream {
     this.at = at;
     this.tailAt = at;
     this.#toRenew = toRenew;
+    this.floorMovedAt = at;
   }
 
   /** @returns what to throw where the entry that was asked for cannot be told. */

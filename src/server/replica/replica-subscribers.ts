@@ -116,8 +116,10 @@ export class ReplicaSubscribers {
     const found = await this.#newest(key);
     if (found !== null) return this.#take(found);
     if (before === undefined || this.find(key) !== before) return;
-    // That it was forgotten is said for a while only.
-    if (before.stored.entry.acked === null) return this.#forget(before.stored);
+    // That it was forgotten is said for a while only, and of a stream that is no more nothing is.
+    const { entry, stream } = before.stored;
+    const isGone = this.#options.replica.find(stream)?.entry.origin !== entry.origin;
+    if (entry.acked === null || isGone) return this.#forget(before.stored);
     throw new LogError('io', 'the entries of a named subscriber are not in the log');
   }
 

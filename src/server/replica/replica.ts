@@ -240,6 +240,7 @@ export class Replica {
     const before = stream.entry;
     stream.entry = entry;
     stream.at = at;
+    if (entry.floor > before.floor) stream.floorMovedAt = at;
     if (stream.book !== null) record(stream.book, entry);
     if (entry.state === 'removed') {
       stream.observer?.advanced(entry);

@@ -7,11 +7,13 @@
  */
 
 import type { Judged, NamedSubscribers } from '../../broker/named-subscribers.js';
-import { type Cursor, formatCursor } from '../../core/cursor.js';
+import { holds } from '../../core/acknowledge.js';
+import { type Cursor, formatCursor, parseCursor } from '../../core/cursor.js';
 import type { Start } from '../../core/resume.js';
 import { RequestError } from '../../errors.js';
 import { LogError } from '../../storage/event-log.js';
-import type { ReplicatedLog, SubscriberKey } from '../../storage/replicated-log.js';
+import type { SubscriberEntry } from '../../storage/jetstream/subscriber-entry.js';
+import type { ReplicatedLog, StoredSubscriber, SubscriberKey } from '../../storage/replicated-log.js';
 import type { Replica } from './replica.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Replication } from './replication.js';
@@ -28,6 +30,9 @@ export interface SubscriberWriterOptions {
   /** Unix time, milliseconds. */
   readonly nowMs: () => number;
 }
+
+/** What was judged, and the entry before, which it followed; undefined: nothing was written. */
+type Decided<J extends Judged> = J & { readonly before: SubscriberEntry | null | undefined };
 
 /** How often other brokers may be first before the client is told so. */
 const TRIES_MAX = 100;
@@ -51,7 +56,7 @@ export class SubscriberWriter {
       return this.#decide(key, judge);
     });
     if (joined === null) return null;
-    if (joined.change === 'joins' || (await this.#isNew(key))) await this.#announce(key);
+    await this.#announce(key, joined);
     return { start: joined.start };
   }
 
@@ -66,6 +71,7 @@ export class SubscriberWriter {
       return this.#decide(key, judge);
     });
     if (judged === null) return null;
+    await this.#announce(key, judged);
     named.acknowledgementTaken();
     return formatCursor(judged.acked.epoch, judged.acked.seq);
   }
@@ -86,11 +92,13 @@ export class SubscriberWriter {
   }
 
   /** Judges until what comes of it is written down, where it has to be. */
-  async #decide<J extends Judged>(key: SubscriberKey, judge: () => J | null): Promise<J | null> {
+  async #decide<J extends Judged>(key: SubscriberKey, judge: () => J | null): Promise<Decided<J> | null> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const judged = judge();
-      if (judged === null || judged.acked === null || judged.change === 'none') return judged;
-      if (await this.#write(key, judged.acked)) return judged;
+      if (judged === null) return null;
+      const before = this.#options.subscribers.find(key)?.stored.entry ?? null;
+      if (judged.acked === null || judged.change === 'none') return { ...judged, before: undefined };
+      if (await this.#write(key, judged.acked)) return { ...judged, before };
       await this.#look(key);
     }
     throw tooMany();
@@ -141,14 +149,20 @@ export class SubscriberWriter {
   }
 
   /**
-   * Says in the stream that somebody has joined who may hold events of it: a broker that has not heard of that may not
-   * move the floor, and whatever it says of the floor is refused meanwhile.
+   * Says in the stream that somebody holds events of it who held none before: a broker that has not heard of that may not
+   * move the floor, and whatever it says of the floor is refused meanwhile. Who was told of an error instead comes again.
    */
-  async #announce(key: SubscriberKey): Promise<void> {
+  async #announce(key: SubscriberKey, { before: known }: Pick<Decided<Judged>, 'before'>): Promise<void> {
     const { replica, replication, subscribers } = this.#options;
     const stream = replica.find(key.stream);
-    const joinedAt = subscribers.find(key)?.stored.at;
-    if (stream === undefined || joinedAt === undefined || stream.entry.config.overflow !== 'reject') return;
+    const newest = subscribers.find(key)?.stored;
+    if (stream === undefined || newest === undefined || stream.entry.config.overflow !== 'reject') return;
+    const joinedAt = newest.at;
+    if (stream.entry.joinedAt >= joinedAt) return;
+    const before = known === undefined ? await this.#entryBefore(newest) : known;
+    if (before === undefined) return;
+    const acked = cursorOf(before?.acked ?? null);
+    if (acked !== null && holds(acked, { epoch: stream.epoch, floor: stream.entry.floor })) return;
     try {
       await replication
         .writerOf(stream)
@@ -158,18 +172,14 @@ export class SubscriberWriter {
     }
   }
 
-  /** It has moved nothing since it joined, and that it did was not said: who was told of an error comes again. */
-  async #isNew(key: SubscriberKey): Promise<boolean> {
-    const { log, replica, replication, subscribers } = this.#options;
-    const known = subscribers.find(key)?.stored;
-    const saidAt = replica.find(key.stream)?.entry.joinedAt;
-    if (known === undefined || saidAt === undefined || saidAt >= known.at) return false;
-    const { previous } = known.entry;
-    if (previous === 0) return true;
+  /** Null: there was none. Undefined: it has been deleted, as happens to one who has moved since. */
+  async #entryBefore({ entry, ...key }: StoredSubscriber): Promise<SubscriberEntry | null | undefined> {
+    const { log, replication } = this.#options;
+    const { previous } = entry;
+    if (previous === 0) return null;
     try {
-      // Or it had been forgotten.
       const before = await log.subscribers.next(key, previous);
-      return before?.at === previous && before.entry.acked === null;
+      return before?.at === previous ? before.entry : undefined;
     } catch (error) {
       throw replication.unavailable(error);
     }
@@ -198,6 +208,10 @@ function attempt<J>(judge: () => J): J | undefined {
     if (!(error instanceof RequestError)) throw error;
     return undefined;
   }
+}
+
+function cursorOf(acked: string | null): Cursor | null {
+  return acked === null ? null : parseCursor(acked);
 }
 
 function tooMany(): RequestError {

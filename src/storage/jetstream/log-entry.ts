@@ -58,7 +58,7 @@ const entrySchema = z.strictObject({
   previousWriter: z.string(),
   /** Entries after this position may tell of publishers that are remembered; null: none does. */
   claimsAfter: count.nullable(),
-  /** Named subscribers that joined up to this position may hold events: whoever moves the floor has to know of them. */
+  /** Named subscribers that began to hold events did so up to this position: whoever moves the floor has to know of them. */
   joinedAt: count,
   /** When it was written, Unix time in milliseconds. */
   atMs: count,
