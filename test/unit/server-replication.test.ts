@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PRODUCER } from '#gapless/core/producer-record.js';
 import { RequestError } from '#gapless/errors.js';
+import { LogCounter } from '#gapless/ring/log-status.js';
 import { LogError } from '#gapless/storage/event-log.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
@@ -46,6 +47,10 @@ describe('an append of which nobody knows whether it went in', () => {
     assert.deepEqual({ ...other, isDuplicate: true }, retry);
     assert.equal(late.first, 3);
     assert.deepEqual(await b.data('s'), ['first', 'of a', 'of b']);
+    assert.deepEqual(
+      [LogCounter.commits, LogCounter.committedEvents].map((of) => b.status.get(of)),
+      [1, 1],
+    );
   });
 });
 

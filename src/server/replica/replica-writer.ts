@@ -51,6 +51,8 @@ interface Group {
   readonly items: readonly Item[];
   /** Where each publish stands, once the entry is in the log. */
   readonly places: readonly Placed[];
+  /** On the clock of `performance`, milliseconds. */
+  readonly takenAtMs: number;
 }
 
 /** Publishes that wait for one stream, bytes of their parts. */
@@ -115,6 +117,7 @@ export class ReplicaWriter implements ReplicaObserver {
     const group = this.#group;
     if (group === null || group.entry.writer !== writer) return;
     this.#group = null;
+    this.#count(group);
     let index = 0;
     for (const item of group.items) {
       if ('publish' in item) item.publish.placed(group.places[index++] as Placed);
@@ -169,7 +172,6 @@ export class ReplicaWriter implements ReplicaObserver {
     const group = await this.#take();
     if (group === null) return;
     this.#group = group;
-    const startedAt = performance.now();
     for (let isFirst = true; this.#group === group; isFirst = false) {
       // The entry of another broker follows the one that this was to follow, so this one would never count.
       if (this.#stream.at !== group.entry.previous) return this.#judgeAgain(group);
@@ -179,7 +181,6 @@ export class ReplicaWriter implements ReplicaObserver {
       else if (isFirst) return this.#judgeAgain(group);
       else await recovering;
     }
-    this.#count(group, startedAt);
   }
 
   async #append(group: Group, isFirst: boolean): Promise<void> {
@@ -260,7 +261,8 @@ export class ReplicaWriter implements ReplicaObserver {
     const body = encodeParts(accepted.map(({ parts }) => parts));
     const partsBytes = accepted.reduce((sum, { parts }) => sum + parts.bytes.length, 0);
     const entry = this.#entryOf(claims, partsBytes);
-    return { entry, body, items: accepted.map((publish) => ({ publish })), places };
+    const items = accepted.map((publish) => ({ publish }));
+    return { entry, body, items, places, takenAtMs: performance.now() };
   }
 
   /** The entry that follows the newest with these events. @param partsBytes bytes of their frames, without ids. */
@@ -302,7 +304,7 @@ export class ReplicaWriter implements ReplicaObserver {
       atMs: Math.max(before.atMs, nowMs()),
       writer: names.next(),
     };
-    return { entry, body: encodeParts([]), items: [item], places: [] };
+    return { entry, body: encodeParts([]), items: [item], places: [], takenAtMs: performance.now() };
   }
 
   /** Where entries begin that tell of remembered publishers. Looked up now and then, for it goes through all of them. */
@@ -328,9 +330,9 @@ export class ReplicaWriter implements ReplicaObserver {
     for (const item of group?.items ?? []) fail(item, error);
   }
 
-  #count({ entry, body }: Group, startedAt: number): void {
+  #count({ entry, body, takenAtMs }: Group): void {
     const { status } = this.#parts;
-    status.observeCommit((performance.now() - startedAt) / 1000);
+    status.observeCommit((performance.now() - takenAtMs) / 1000);
     status.add(LogCounter.committedEvents, entry.count);
     status.add(LogCounter.committedBytes, body.length);
   }
