@@ -5,7 +5,7 @@ import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { ReplicaStage } from './replica-stage.js';
 
-/** A log that compares before it orders, and whose machines change places, has an append in it long after its place. */
+/** A log that compares nothing has an append in it whenever it came. */
 describe('an entry that came long after its place was taken', () => {
   let medium: SharedMedium;
   let broker: ReplicaStage;
@@ -186,5 +186,25 @@ describe('an entry that came long after its place was taken', () => {
     medium.put('s', { ...entry, epoch: 'late', origin: 'late', writer: 'other' }, body, null);
     await other.replication.start();
     assert.equal(other.directory.find('s')?.epoch, ref.epoch);
+  });
+
+  test('2.1 is not taken for the one that made a stream, by who starts afterwards (I3)', async () => {
+    const { ref } = await broker.replication.put('s', {});
+    const { entry, body } = medium.entries.at(-1) as StoredEntry;
+    medium.put('s', { ...entry, epoch: 'late', origin: 'late', writer: 'other' }, body, null);
+    for (const stage of [broker, await start()]) assert.equal(stage.directory.find('s')?.epoch, ref.epoch);
+  });
+
+  test('7 does not move a named subscriber that joined elsewhere at the same time', async () => {
+    await publishUpTo(3);
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    const joined = medium.subscribers.at(-1);
+    assert.ok(joined !== undefined);
+    const acked = `${broker.directory.find('s')?.epoch}.3`;
+    medium.putOf(joined, { ...joined.entry, acked, writer: 'other' }, null);
+    for (const stage of [broker, await start()]) {
+      await eventually('it to be read', () => (stage.takenUp.find(joined)?.tailAt ?? 0) > joined.at);
+      assert.equal(stage.takenUp.find(joined)?.stored.entry.acked, joined.entry.acked);
+    }
   });
 });

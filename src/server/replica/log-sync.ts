@@ -210,7 +210,9 @@ export class LogSync {
     const lookedAt = replica.lookedAt(stored.stream);
     // Entries between it and the last that was looked at were not received.
     if (round !== null && lookedAt !== null && lookedAt < stored.at) this.#behind.set(stored.stream, 0);
-    if (this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
+    // One that names none need not be the first: where several made the stream at a time, only the first of them counts.
+    const isUnsure = round !== null && lookedAt === null && stored.entry.previous === 0;
+    if (isUnsure || this.#behind.has(stored.stream) || !replica.takeUp(stored)) {
       const catchUp = this.#catchUp(stored);
       const isKnown = round !== null && stream !== undefined && !stream.isGone;
       this.#begin(isKnown ? () => this.#checkThere(stream).then(catchUp) : catchUp, round);

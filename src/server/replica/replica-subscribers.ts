@@ -157,13 +157,15 @@ export class ReplicaSubscribers {
     this.#seen?.add(key);
     if (stored.at <= (known?.tailAt ?? 0)) return null;
     const { previous } = stored.entry;
-    // What follows nothing begins anew after all before it has gone from the log.
-    const follows = previous === 0 || (known !== undefined && previous <= known.stored.at);
+    // What names none begins anew after all before it has gone from the log, or came too late to count: that is read, also of
+    // the last in the log.
+    const follows =
+      known === undefined ? previous === 0 && !isBeginning : previous > 0 && previous <= known.stored.at;
     // Entries between it and the last that was looked at may not have been received.
     if (!follows || this.#behind.has(key) || (isBeginning && known !== undefined))
       return this.#whenRead(stored);
     // One that follows another than the newest does not count.
-    const isLate = known !== undefined && previous > 0 && previous < known.stored.at;
+    const isLate = known !== undefined && previous < known.stored.at;
     const newest = isLate ? known.stored : stored;
     this.#take({ stored: newest, tailAt: stored.at });
     return null;
