@@ -6,7 +6,7 @@
 import { assert } from '../assert.js';
 import { EPOCH_LENGTH, makeEpoch } from '../core/epoch.js';
 import { type ProducerRecords, RECORD_KINDS } from '../core/producer-record.js';
-import { parseStreamConfig, type Retention, type StreamConfig, sameConfig } from '../core/retention.js';
+import { parseStreamConfig, type StreamConfig, sameConfig } from '../core/retention.js';
 import { OWN_STREAMS_PREFIX } from '../core/stream-name.js';
 import { RequestError } from '../errors.js';
 import {
@@ -26,16 +26,14 @@ import type { Wakes } from '../ring/wake-queue.js';
 import { AgeMarks } from './age-marks.js';
 import type { StreamRef } from './edge-stream.js';
 import type { Journal } from './journal.js';
+import { keptBytesMax, type RingLimits, ringBytesMax, ringRetention } from './ring-size.js';
 import { SortedNames } from './sorted-names.js';
 
-export interface DirectoryOptions {
+export interface DirectoryOptions extends RingLimits {
   readonly rings: Rings;
   readonly wakes: Wakes;
   /** What a stream gets that is created without a configuration of its own. */
   readonly defaults: StreamConfig;
-  readonly streamBytesMax: number;
-  /** Frames that a publish may need at once; a ring keeps room for them beside what retention keeps. */
-  readonly publishBytesMax: number;
   readonly autoCreate: boolean;
   readonly journal: Journal;
   /** Called with the name of a stream that nobody here has used for its time to live, each time it is looked at. */
@@ -44,8 +42,6 @@ export interface DirectoryOptions {
   readonly made?: (ref: StreamRef) => void;
   /** Called with the epoch of a stream that is no more. */
   readonly removed: (epoch: string) => void;
-  /** What of a durable stream stays in memory at least, bytes; 0 in memory mode, where all of it does. */
-  readonly ringBytes: number;
   readonly now: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
 }
@@ -135,7 +131,7 @@ export class Directory {
 
   /** What a stream would be created with. @throws {RequestError} `invalid_config` */
   readConfig(json: unknown): StreamConfig {
-    return parseStreamConfig(json, this.#options.defaults, this.#keptBytesMax());
+    return parseStreamConfig(json, this.#options.defaults, keptBytesMax(this.#options));
   }
 
   /** What a stream is created with that nobody configures. */
@@ -291,8 +287,8 @@ export class Directory {
     const nowMs = now();
     const handle = openStream(rings, slot, {
       ...stream,
-      retention: this.#ringRetention(config),
-      dataBytesMax: this.#ringBytesMax(config),
+      retention: ringRetention(config, this.#options),
+      dataBytesMax: ringBytesMax(config, this.#options),
       nowMs,
     });
     const ref: StreamRef = { ...handle, name, config };
@@ -303,31 +299,5 @@ export class Directory {
     this.#names.added(name);
     this.#options.made?.(ref);
     return ref;
-  }
-
-  /** What the ring keeps: all that the stream does, or of a durable one the newest part. */
-  #ringRetention({ retention }: StreamConfig): Retention {
-    const { ringBytes } = this.#options;
-    if (ringBytes === 0) return retention;
-    const { bytes } = retention;
-    return { ...retention, bytes: bytes === 0 ? ringBytes : Math.min(bytes, ringBytes) };
-  }
-
-  /**
-   * How far a stream's ring may grow, a power of two: what it keeps at least and a publish beside it. Without a
-   * limit by bytes it is all that one stream may take.
-   */
-  #ringBytesMax(config: StreamConfig): number {
-    const { streamBytesMax, publishBytesMax } = this.#options;
-    const ceiling = 2 ** Math.floor(Math.log2(streamBytesMax));
-    const { bytes } = this.#ringRetention(config);
-    if (bytes === 0) return ceiling;
-    return Math.min(ceiling, 2 ** Math.ceil(Math.log2(bytes + publishBytesMax)));
-  }
-
-  /** The most that a stream can promise to keep: half of what its ring may hold. A durable one keeps it in the log. */
-  #keptBytesMax(): number {
-    const { ringBytes, streamBytesMax } = this.#options;
-    return ringBytes > 0 ? Number.MAX_SAFE_INTEGER : 2 ** Math.floor(Math.log2(streamBytesMax)) / 2;
   }
 }
