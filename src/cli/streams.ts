@@ -1,4 +1,5 @@
 import { type GaplessClient, GaplessError, type StreamState } from '../client/client.js';
+import { floorOf } from '../client/stream-state.js';
 import { BROKER_OPTIONS, BROKER_USAGE, clientOf, failed } from './broker-flags.js';
 import type { Command } from './command.js';
 import { readCommandFlags, textOf } from './command-flags.js';
@@ -68,7 +69,7 @@ async function watch(
 
 const COLUMNS: readonly (readonly [string, (state: StreamState) => string | number])[] = [
   ['STREAM', ({ name }) => name],
-  ['FLOOR', ({ floor, logFloor }) => Math.min(floor, logFloor ?? floor)],
+  ['FLOOR', floorOf],
   ['COMMITTED', ({ committed }) => committed],
   ['HEAD', ({ head }) => head],
   ['BYTES', ({ bytes }) => bytes],

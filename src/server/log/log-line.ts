@@ -4,8 +4,8 @@
 
 import type { StreamRef } from '../../broker/edge-stream.js';
 import type { Journal } from '../../broker/journal.js';
-import { RequestError } from '../../errors.js';
-import { LOG_FULL, LOG_HEALTHY, type LogStatus } from '../../ring/log-status.js';
+import { logRefusal } from '../../broker/log-refusal.js';
+import { LOG_HEALTHY, type LogStatus } from '../../ring/log-status.js';
 import type { LoggedStream } from '../../storage/event-log.js';
 import type { AdoptedStream, LogCommand, LogMessage } from './log-messages.js';
 
@@ -70,8 +70,7 @@ export class LogLine implements Journal {
   settled(name: string): Promise<void> | void {
     const unsettled = this.#unsettled.get(name);
     if (unsettled === undefined || this.#status.fault === LOG_HEALTHY) return unsettled;
-    const code = this.#status.fault === LOG_FULL ? 'log_full' : 'log_unavailable';
-    throw new RequestError(code, undefined, {}, { 'Retry-After': '1' });
+    throw logRefusal(this.#status.fault);
   }
 
   /** What was asked with a command is committed. */

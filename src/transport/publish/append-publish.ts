@@ -11,7 +11,7 @@ import { RequestError } from '../../errors.js';
 import * as append from '../../ring/append.js';
 import { Counter } from '../../ring/counters.js';
 import { LOG_HEALTHY } from '../../ring/log-status.js';
-import { appendRefusal, headMismatch, logRefusal } from './append-refusal.js';
+import { appendRefusal, countedLogRefusal, headMismatch } from './append-refusal.js';
 import { answerWhenCommitted } from './commit-answer.js';
 import type { Publishing } from './publishing.js';
 
@@ -20,7 +20,7 @@ export function tryAppend(publishing: Publishing, stream: EdgeStream): boolean {
   const { edge, claim } = publishing;
   const { broker, batch, counters } = edge;
   const ifHeadSeq = publishing.ifHead === '' ? append.ANY_HEAD : expectedHead(publishing, stream);
-  if (broker.logFault !== LOG_HEALTHY) throw logRefusal(edge);
+  if (broker.logFault !== LOG_HEALTHY) throw countedLogRefusal(edge);
   // Before the append, so that its commit is announced here (I4).
   if (broker.isDurable) broker.expectReader(stream);
   const outcome = broker.append(stream, batch, { ifHeadSeq, claim });

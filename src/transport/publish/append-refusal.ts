@@ -3,11 +3,11 @@
  */
 
 import type { EdgeStream } from '../../broker/edge-stream.js';
+import { logRefusal } from '../../broker/log-refusal.js';
 import { formatCursor } from '../../core/cursor.js';
 import { RequestError } from '../../errors.js';
 import * as append from '../../ring/append.js';
 import { Counter } from '../../ring/counters.js';
-import { LOG_FULL } from '../../ring/log-status.js';
 import type { EdgeServices } from '../edge-services.js';
 
 const HELD = 'named subscribers have yet to acknowledge what would have to go';
@@ -58,10 +58,9 @@ export function isHeldRefusal({ detail }: RequestError): boolean {
 }
 
 /** Nothing is appended that a log which cannot commit now would have to remember. */
-export function logRefusal({ broker, counters }: EdgeServices): RequestError {
+export function countedLogRefusal({ broker, counters }: EdgeServices): RequestError {
   counters.add(Counter.refusedLog, 1);
-  const code = broker.logFault === LOG_FULL ? 'log_full' : 'log_unavailable';
-  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
+  return logRefusal(broker.logFault);
 }
 
 /** @param head its cursor; null where there is no stream. */

@@ -11,7 +11,7 @@ import type { ProducerClaim } from '../../ring/claim-judge.js';
 import { Counter } from '../../ring/counters.js';
 import { LOG_HEALTHY } from '../../ring/log-status.js';
 import type { EdgeServices } from '../edge-services.js';
-import { isHeldRefusal, logRefusal } from './append-refusal.js';
+import { countedLogRefusal, isHeldRefusal } from './append-refusal.js';
 import type { Publishing } from './publishing.js';
 
 const REFUSED_COUNTERS: { readonly [Code in ErrorCode]?: number } = {
@@ -42,7 +42,7 @@ export async function publishReplicated(
     isGone = true;
   });
   try {
-    if (broker.logFault !== LOG_HEALTHY) return publishing.fail(logRefusal(edge));
+    if (broker.logFault !== LOG_HEALTHY) return publishing.fail(countedLogRefusal(edge));
     const parts = copyParts(edge);
     const publish: Publish = {
       parts,
