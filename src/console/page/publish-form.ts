@@ -6,42 +6,7 @@ import { element, fill } from './element.js';
 
 /** @param stream null: the form asks for it, and goes there when it is published. */
 export function publishForm(app: App, stream: string | null): HTMLElement {
-  const name = element('input', {
-    type: 'text',
-    value: 'demo',
-    required: true,
-    maxlength: 200,
-    spellcheck: 'false',
-    autocomplete: 'off',
-  });
-  const type = element('input', {
-    type: 'text',
-    placeholder: 'message',
-    maxlength: 128,
-    spellcheck: 'false',
-    autocomplete: 'off',
-  });
-  const data = element('textarea', {
-    rows: 3,
-    placeholder: '{"hello": "world"}',
-    spellcheck: 'false',
-    'aria-keyshortcuts': 'Control+Enter',
-  });
-  const button = element('button', { type: 'submit' }, 'Publish');
-  const result = element('p', { class: 'result', role: 'status' });
-  const form = element(
-    'form',
-    { class: 'publish' },
-    stream === null ? element('label', {}, 'Stream', name) : element('label', {}, 'Type', type),
-    element('label', {}, 'Data', data),
-    element(
-      'div',
-      { class: 'form-end' },
-      button,
-      element('span', { class: 'quiet' }, 'Ctrl + Enter'),
-      result,
-    ),
-  );
+  const { form, name, type, data, button, result } = emptyForm(stream === null);
 
   const publish = async (): Promise<void> => {
     // By the keyboard it can be sent although the button cannot be pressed.
@@ -76,4 +41,27 @@ export function publishForm(app: App, stream: string | null): HTMLElement {
     form.requestSubmit();
   });
   return form;
+}
+
+function emptyForm(asksForName: boolean) {
+  const plain = { spellcheck: 'false', autocomplete: 'off' };
+  const name = element('input', { type: 'text', value: 'demo', required: true, maxlength: 200, ...plain });
+  const type = element('input', { type: 'text', placeholder: 'message', maxlength: 128, ...plain });
+  const data = element('textarea', {
+    rows: 3,
+    placeholder: '{"hello": "world"}',
+    spellcheck: 'false',
+    'aria-keyshortcuts': 'Control+Enter',
+  });
+  const button = element('button', { type: 'submit' }, 'Publish');
+  const result = element('p', { class: 'result', role: 'status' });
+  const hint = element('span', { class: 'quiet' }, 'Ctrl + Enter');
+  const form = element(
+    'form',
+    { class: 'publish' },
+    asksForName ? element('label', {}, 'Stream', name) : element('label', {}, 'Type', type),
+    element('label', {}, 'Data', data),
+    element('div', { class: 'form-end' }, button, hint, result),
+  );
+  return { form, name, type, data, button, result };
 }
