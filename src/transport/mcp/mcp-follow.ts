@@ -14,6 +14,7 @@ import type { FollowStream, LostStream, ReaderOf, WholeStream } from '../../mcp/
 import { Counter } from '../../ring/counters.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
 import type { EdgeServices } from '../edge-services.js';
+import { EVENT_STREAM_HEADERS } from '../http/event-stream.js';
 import type { Exchange, Headers } from '../http/exchange.js';
 import { retryMs } from '../http/retry.js';
 import { beginAfter, refused } from '../subscribe/resume-request.js';
@@ -201,10 +202,5 @@ function mark({ random }: EdgeServices): string {
 }
 
 function eventStreamHeaders(session: string): Headers {
-  return {
-    'Content-Type': 'text/event-stream',
-    'Cache-Control': 'no-store, no-transform',
-    'X-Accel-Buffering': 'no',
-    ...(session === '' ? {} : { 'Mcp-Session-Id': session }),
-  };
+  return session === '' ? EVENT_STREAM_HEADERS : { ...EVENT_STREAM_HEADERS, 'Mcp-Session-Id': session };
 }

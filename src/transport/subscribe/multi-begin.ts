@@ -12,16 +12,9 @@ import type { StreamPositions } from '../../ring/lifecycle.js';
 import { encodeMultiFrames } from '../../wire/multi-frame.js';
 import type { Caller } from '../admission/limits.js';
 import type { EdgeServices } from '../edge-services.js';
-import type { Exchange, Headers } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import { type MultiConnection, MultiSink } from './multi-connection.js';
 import { beginAfter } from './resume-request.js';
-
-export const MULTI_HEADERS: Headers = {
-  'Content-Type': 'text/event-stream',
-  'Cache-Control': 'no-store, no-transform',
-  'X-Accel-Buffering': 'no',
-  Connection: 'close',
-};
 
 /** Where one of the streams begins, and why it cannot begin where it should. */
 export interface Begun {

@@ -19,6 +19,7 @@ import { RequestError } from '../../errors.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
 import { refuseWhileDraining } from '../admission/admission.js';
 import type { EdgeServices } from '../edge-services.js';
+import { SUBSCRIPTION_HEADERS } from '../http/event-stream.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
@@ -26,7 +27,6 @@ import { retryMs } from '../http/retry.js';
 import {
   type Begun,
   beginOne,
-  MULTI_HEADERS,
   noteResumes,
   type RefusedStream,
   refusalOf,
@@ -160,7 +160,7 @@ function enter(
   }
   for (const { at, cursor } of begun) edge.limits.admitSubscriber(exchange, at, cursor);
   noteResumes(exchange, begun, refusals, hasPositions(request.start));
-  exchange.answer(200, MULTI_HEADERS, (res) => open(exchange, request, beginning, res));
+  exchange.answer(200, SUBSCRIPTION_HEADERS, (res) => open(exchange, request, beginning, res));
 }
 
 /** Where each stream begins. */

@@ -13,13 +13,13 @@ import { RequestError } from '../../errors.js';
 import { Counter } from '../../ring/counters.js';
 import { refuseWhileDraining } from '../admission/admission.js';
 import type { EdgeServices } from '../edge-services.js';
+import { SUBSCRIPTION_HEADERS } from '../http/event-stream.js';
 import type { Exchange } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
 import {
   type Begun,
   beginOne,
-  MULTI_HEADERS,
   noteResumes,
   type RefusedStream,
   refusalOf,
@@ -108,7 +108,7 @@ class PrefixEntrant implements Follower {
       if (!this.#isReleased) return this.#enter(followed);
       // Its subscriber has come back meanwhile.
       this.#handBack(followed, followed.cursor);
-      this.#exchange.send(200, MULTI_HEADERS, '');
+      this.#exchange.send(200, SUBSCRIPTION_HEADERS, '');
     } catch (error) {
       this.#handBack(followed, followed.cursor);
       throw error;
@@ -208,7 +208,7 @@ class PrefixEntrant implements Follower {
     this.#edge.limits.admitFollower(exchange);
     for (const { at, cursor } of begun) this.#edge.limits.admitSubscriber(exchange, at, cursor);
     noteResumes(exchange, begun, refusals, typeof start === 'object');
-    exchange.answer(200, MULTI_HEADERS, (res) => {
+    exchange.answer(200, SUBSCRIPTION_HEADERS, (res) => {
       const connection = new PrefixConnection(res, this.#edge, {
         ...{ prefix, types, tellUnavailable, principal, address },
         token: followed.token,

@@ -12,6 +12,7 @@ import { primingFrame, retryFrame } from '../../core/sse-frame.js';
 import { RequestError } from '../../errors.js';
 import type { StreamPositions } from '../../ring/lifecycle.js';
 import { refuseWhileDraining } from '../admission/admission.js';
+import { SUBSCRIPTION_HEADERS } from '../http/event-stream.js';
 import type { Exchange, Headers } from '../http/exchange.js';
 import type { Query } from '../http/query.js';
 import type { RequestView } from '../http/request-view.js';
@@ -113,11 +114,7 @@ class SseEntrant implements NamedEntrant {
 // One literal and no spread: it is made for each subscriber, and all come at once after a restart.
 function streamHeaders(at: StreamPositions): Headers {
   return {
-    'Content-Type': 'text/event-stream',
-    'Cache-Control': 'no-store, no-transform',
-    'X-Accel-Buffering': 'no',
-    // A client that comes back is to come on a connection of its own, and perhaps elsewhere.
-    Connection: 'close',
+    ...SUBSCRIPTION_HEADERS,
     'Gapless-Epoch': at.epoch,
     'Gapless-Floor': String(lowestReadable(at)),
     'Gapless-Head': String(at.committed),
