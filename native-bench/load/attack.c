@@ -56,11 +56,7 @@ static void begin_again(struct connection *c) {
 static void take_refusal(struct connection *c, const char *bytes, size_t count) {
   for (;;) {
     if (c->phase == ANSWER_BODY) {
-      size_t length = smaller(count, c->body_left);
-      c->body_left -= length;
-      bytes += length;
-      count -= length;
-      if (c->body_left > 0) return;
+      if (!skip_body(c, &bytes, &count)) return;
       c->phase = HEAD;
       attack.refused++;
       attack.idle[attack.idle_count++] = c;

@@ -133,6 +133,14 @@ static void read_slowly(void) {
   }
 }
 
+bool skip_body(struct connection *c, const char **bytes, size_t *count) {
+  size_t length = smaller(*count, c->body_left);
+  c->body_left -= length;
+  *bytes += length;
+  *count -= length;
+  return c->body_left == 0;
+}
+
 void turn(int timeout_ms) {
   static struct epoll_event events[TURN_EVENTS];
   int count = epoll_wait(epoll, events, TURN_EVENTS, timeout_ms);

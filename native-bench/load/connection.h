@@ -107,6 +107,9 @@ void send_without_delay(const struct connection *c);
 /* What of the request has not been sent; the rest follows when the socket takes it. */
 void send_request(struct connection *c);
 
+/* Passes over the body of an answer, as far as it is there. Returns whether that was all of it. */
+bool skip_body(struct connection *c, const char **bytes, size_t *count);
+
 void turn(int timeout_ms);
 
 /* Waits for something to read, but no longer than until `until_ns`; epoll_wait(2) knows milliseconds only. */

@@ -85,11 +85,7 @@ static void take_answer_head(struct connection *c, const char *text, const char 
 void take_answer_bytes(struct connection *c, const char *bytes, size_t count) {
   for (;;) {
     if (c->phase == ANSWER_BODY) {
-      size_t length = smaller(count, c->body_left);
-      c->body_left -= length;
-      bytes += length;
-      count -= length;
-      if (c->body_left > 0) return;
+      if (!skip_body(c, &bytes, &count)) return;
       take_answer(c);
     }
     const char *text = take_line(&c->http, &bytes, &count);
