@@ -7,7 +7,7 @@ import { GaplessClient } from '#gapless/client/client.js';
 import { GaplessEventStore } from '#gapless/mcp-sdk/mcp-sdk.js';
 import { startEmbeddedBroker } from '#gapless/server/embedded-broker.js';
 import { resultText } from './counting-tool.js';
-import { RawSession } from './mcp-http.js';
+import { RawSession } from './raw-session.js';
 import { SdkServer } from './sdk-server.js';
 
 describe('a broker within a program', () => {

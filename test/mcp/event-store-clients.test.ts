@@ -5,7 +5,7 @@ import { useBroker } from '../support/broker-process.js';
 import { range } from '../support/cursor.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { progressText, resultText } from './counting-tool.js';
-import { RawSession } from './mcp-http.js';
+import { RawSession } from './raw-session.js';
 import { connectSdkClient } from './sdk-clients.js';
 import { SdkServer, type SdkVersion } from './sdk-server.js';
 import { ServerProcess } from './server-process.js';

@@ -8,7 +8,7 @@ import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
 import { seededPrng } from '../support/prng.js';
 import { progressText, resultText } from './counting-tool.js';
-import { type McpAnswer, RawSession, type Received } from './mcp-http.js';
+import { type McpAnswer, RawSession, type Received } from './raw-session.js';
 import { SdkServer, type SdkVersion } from './sdk-server.js';
 
 const HISTORY_GONE = -32017;

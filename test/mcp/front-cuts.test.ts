@@ -5,7 +5,7 @@ import { seededPrng } from '../support/prng.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { progressText, resultText } from './counting-tool.js';
 import { startFront } from './front.js';
-import { RawSession } from './mcp-http.js';
+import { RawSession } from './raw-session.js';
 import { callAndResume, type ResumedCall } from './resuming-call.js';
 import { connectSdkClient } from './sdk-clients.js';
 import { SdkServer, type SdkVersion } from './sdk-server.js';

@@ -4,7 +4,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
-import { type JsonRpc, RawSession, REVISION } from './mcp-http.js';
+import { type JsonRpc, RawSession, REVISION } from './raw-session.js';
 
 export interface MeasuredWay {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { JsonRpc, McpAnswer, RawSession } from './mcp-http.js';
+import type { JsonRpc, McpAnswer, RawSession } from './raw-session.js';
 
 export interface ResumedCall {
   /** What came, in order, over all connections. */
