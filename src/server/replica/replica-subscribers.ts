@@ -36,7 +36,10 @@ interface Known {
   readonly tailAt: number;
 }
 
-/** How long the entry stays that says that a subscriber was forgotten, for brokers that were away. */
+/**
+ * How long the last entry stays of a subscriber that was forgotten, or whose stream was removed: for brokers that were away,
+ * and so that what comes late follows something that was followed already.
+ */
 const TOMBSTONE_MS = 60_000;
 /** Old entries of a subscriber that lie in the log before they are deleted. */
 const OLD_ENTRIES_MAX = 16;
@@ -50,8 +53,8 @@ export class ReplicaSubscribers {
   readonly #known = new Map<string, Map<string, Known>>();
   /** Those that are being caught up with, by their keys, and up to where at least. */
   readonly #behind = new Map<string, number>();
-  /** Those that are forgotten and still in the log. */
-  readonly #tombstones = new Map<string, StoredSubscriber>();
+  /** Those that are forgotten, or whose stream is, and still in the log; and since when, Unix time in milliseconds. */
+  readonly #tombstones = new Map<string, { readonly stored: StoredSubscriber; readonly sinceMs: number }>();
   /** What this broker knew of a log that has lost some of it, until that is written down again. */
   readonly #toRestore = new Map<string, StoredSubscriber>();
   /** Own writes of each subscriber since the log was told to delete what is old. */
@@ -87,12 +90,8 @@ export class ReplicaSubscribers {
   }
 
   /** A stream is no more, and its subscribers go with it. */
-  removed({ name, entry, at }: ReplicaStream): void {
-    const { log, names } = this.#options;
-    const ofStream = [...(this.#known.get(name)?.values() ?? [])];
-    const gone = ofStream.filter(({ stored }) => stored.entry.origin === entry.origin);
-    for (const { stored } of gone) this.#forget(stored);
-    if (gone.length > 0 && names.isOwn(entry)) ignoreFailure(log.subscribers.dropBelow(name, null, at));
+  removed({ name }: ReplicaStream): void {
+    for (const { stored } of this.#known.get(name)?.values() ?? []) this.#bury(stored, this.#options.nowMs());
   }
 
   /**
@@ -117,9 +116,8 @@ export class ReplicaSubscribers {
     if (found !== null) return this.#take(found);
     if (before === undefined || this.find(key) !== before) return;
     // That it was forgotten is said for a while only, and of a stream that is no more nothing is.
-    const { entry, stream } = before.stored;
-    const isGone = this.#options.replica.find(stream)?.entry.origin !== entry.origin;
-    if (entry.acked === null || isGone) return this.#forget(before.stored);
+    if (before.stored.entry.acked === null || this.#isOrphan(before.stored))
+      return this.#forget(before.stored);
     throw new LogError('io', 'the entries of a named subscriber are not in the log');
   }
 
@@ -141,6 +139,7 @@ export class ReplicaSubscribers {
     if (!hasLost) return;
     this.#followedAt = 0;
     for (const { stored } of this.#all()) {
+      if (stored.entry.acked !== null && this.#tombstones.get(keyOf(stored))?.stored === stored) continue;
       // What is there already was known before the log failed a second time.
       if (!this.#toRestore.has(keyOf(stored))) this.#toRestore.set(keyOf(stored), stored);
     }
@@ -173,38 +172,36 @@ export class ReplicaSubscribers {
 
   /** All that the log had when following began was received, and the streams are there. @throws {LogError} */
   async end(): Promise<void> {
-    const { replica, log } = this.#options;
     const seen = this.#seen;
     this.#seen = null;
     this.#followedAt = Math.max(this.#followedAt, this.#receivedAt);
     for (const stored of this.#toRestore.values()) await this.#restore(stored);
     this.#toRestore.clear();
     for (const { stored } of this.#all()) {
-      if (this.#isOfAnother(stored)) {
-        // It may be of one that was made since, which is not taken up yet.
-        await replica.catchUp(stored.stream);
-        const known = this.find(stored);
-        if (known === undefined || !this.#isOfAnother(known.stored)) continue;
-        ignoreFailure(log.subscribers.dropBelow(stored.stream, stored.subscriber, known.tailAt + 1));
-        this.#forget(stored);
-      } else if (seen?.has(keyOf(stored)) === false) {
-        await this.catchUp(stored);
-      }
+      if (seen?.has(keyOf(stored)) === false) await this.catchUp(stored);
+      else if (this.#isOrphan(stored)) this.#bury(stored, this.#options.nowMs());
     }
   }
 
   /** What was forgotten a while ago goes from the log. Call it each second. */
   sweep(): void {
-    const { nowMs } = this.#options;
-    for (const [key, stored] of this.#tombstones) {
-      if (stored.entry.atMs + TOMBSTONE_MS > nowMs()) return;
+    const oldMs = this.#options.nowMs() - TOMBSTONE_MS;
+    for (const [key, { stored, sinceMs }] of this.#tombstones) {
+      if (sinceMs > oldMs) continue;
       this.#tombstones.delete(key);
       if (this.find(stored)?.stored === stored) ignoreFailure(this.#dropForgotten(stored));
     }
   }
 
-  /** The log may have lost it, and given its position to what somebody wrote since: it is looked for first. */
+  /**
+   * Its stream may have been made meanwhile and not be taken up yet; and the log may have lost it, and given its position to
+   * what somebody wrote since: they are looked for first.
+   */
   async #dropForgotten(stored: StoredSubscriber): Promise<void> {
+    if (stored.entry.acked !== null) {
+      await this.#options.replica.catchUp(stored.stream);
+      if (!this.#isOrphan(stored)) return;
+    }
     const newest = await this.#newest(stored);
     if (newest !== null && newest.stored.entry.writer !== stored.entry.writer) return;
     if (this.find(stored)?.stored === stored) this.#forget(stored);
@@ -221,10 +218,9 @@ export class ReplicaSubscribers {
     });
   }
 
-  /** Whether the stream that is known has been made anew before or after this was written. */
-  #isOfAnother({ stream, entry }: StoredSubscriber): boolean {
-    const known = this.#options.replica.find(stream);
-    return known !== undefined && known.entry.origin !== entry.origin;
+  /** Whether its stream is not there, or has been made anew before or after this was written. */
+  #isOrphan({ stream, entry }: StoredSubscriber): boolean {
+    return this.#options.replica.find(stream)?.entry.origin !== entry.origin;
   }
 
   #all(): Known[] {
@@ -242,8 +238,15 @@ export class ReplicaSubscribers {
       this.#known.set(stream, ofStream);
     }
     ofStream.set(subscriber, known);
-    if (stored.entry.acked === null) this.#tombstones.set(keyOf(stored), stored);
+    if (stored.entry.acked === null) this.#bury(stored, stored.entry.atMs);
+    // As long as not all was received, streams are missing.
+    else if (this.#seen === null && this.#isOrphan(stored)) this.#bury(stored, this.#options.nowMs());
     this.#show(stored);
+  }
+
+  #bury(stored: StoredSubscriber, sinceMs: number): void {
+    const key = keyOf(stored);
+    if (this.#tombstones.get(key)?.stored !== stored) this.#tombstones.set(key, { stored, sinceMs });
   }
 
   /** Entries of this subscriber are missing here: none that comes is taken up before they were read. @returns reads them. */

@@ -57,8 +57,6 @@ export class StreamUse {
       const at = await log.subscribers.append(key, entry, after);
       if (at === null) await subscribers.catchUp(key);
       else await subscribers.appended({ ...key, at, entry }, after);
-      // Nobody else deletes what comes after a removal.
-      if (at !== null && stream.isGone) await log.subscribers.dropBelow(key.stream, READERS, at + 1);
     } catch (error) {
       throw error instanceof LogError ? replication.unavailable(error) : error;
     }
