@@ -4,7 +4,7 @@
  *
  * An entry names the one that it follows, and **it counts only if that is the newest of its stream that counts**. Of two that
  * follow the same one the first in the log counts, for all who read it, and the other is as if it were not there. The
- * log refuses most of those that would not count, but it need not refuse all.
+ * log may refuse those that would not count, but it need not.
  *
  * Named subscribers have entries of their own, of which the same holds as of those of a stream: nobody who publishes has to
  * wait for who acknowledges.

@@ -3,19 +3,42 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { positionOf, range } from '../support/cursor.js';
 import { eventually, withDeadline } from '../support/deadline.js';
 import { GapChecker } from '../support/gap-checker.js';
-import type { Problem } from '../support/gapless-client.js';
-import { HttpConnection, type HttpResponse } from '../support/http.js';
+import { MEDIA_TYPES, type Page, type Problem, publishRequest } from '../support/gapless-client.js';
+import { HttpConnection, type HttpRequest, type HttpResponse } from '../support/http.js';
 import type { Prng } from '../support/prng.js';
 import { answeredOf, producerRequest } from '../support/producer.js';
 import { SseSubscription } from '../support/sse-client.js';
 
 const PUBLISHERS_PER_STREAM = 3;
+/** They send a key with each publish, where the others count theirs. */
+const KEYED_PER_STREAM = 2;
 const READERS_PER_STREAM = 4;
+const PAGERS_PER_STREAM = 2;
 const EVENTS_MAX = 10;
 const PAUSE_MS = 20;
 /** A broker that has not answered by then may be stopped: the client goes to another. */
 const PATIENCE_MS = 3000;
 const CUT_EVENTS_MAX = 400;
+
+interface Batch {
+  stream: string;
+  id: string;
+  seq: number;
+  lines: readonly string[];
+}
+type RequestOf = (batch: Batch) => HttpRequest;
+
+const counted: RequestOf = (batch) => producerRequest({ ...batch, epoch: 0 });
+const keyed: RequestOf = ({ stream, id, seq, lines }) =>
+  publishRequest(stream, lines.join('\n'), MEDIA_TYPES.ndjson, { 'Idempotency-Key': `${id}-${seq}` });
+
+/** Where a reader stands when it comes; null: nowhere yet. */
+interface From {
+  reader: string;
+  connection: string;
+  cursor: string | null;
+}
+type ReadOnce = (from: From) => Promise<string | null>;
 
 /**
  * Publishers and subscribers who go from broker to broker: whoever breaks, is refused for now or hears nothing comes back
@@ -45,8 +68,18 @@ export class RoamingCrew {
   begin(): void {
     const each = (count: number, act: (stream: string, index: number) => Promise<void>) =>
       Promise.all(this.#streams.flatMap((stream) => range(1, count).map((index) => act(stream, index))));
-    this.#publishing = each(PUBLISHERS_PER_STREAM, (stream, index) => this.#publish(stream, `p${index}`));
-    this.#reading = each(READERS_PER_STREAM, (stream, index) => this.#read(stream, `r${index}/${stream}`));
+    this.#publishing = Promise.all([
+      each(PUBLISHERS_PER_STREAM, (stream, index) => this.#publish(stream, `p${index}`, counted)),
+      each(KEYED_PER_STREAM, (stream, index) => this.#publish(stream, `k${index}`, keyed)),
+    ]);
+    this.#reading = Promise.all([
+      each(READERS_PER_STREAM, (stream, index) =>
+        this.#read(stream, `r${index}/${stream}`, (from) => this.#readOnce(stream, from)),
+      ),
+      each(PAGERS_PER_STREAM, (stream, index) =>
+        this.#read(stream, `g${index}/${stream}`, (from) => this.#page(stream, from)),
+      ),
+    ]);
     // Whoever waits reports it; until then nothing is unhandled.
     this.#publishing.catch(() => undefined);
     this.#reading.catch(() => undefined);
@@ -80,11 +113,11 @@ export class RoamingCrew {
     return this.#prng.pick(this.#ports());
   }
 
-  async #publish(stream: string, id: string): Promise<void> {
+  async #publish(stream: string, id: string, requestOf: RequestOf): Promise<void> {
     for (let seq = 0; this.#publishes; seq++) {
       const publish = `${stream}/${id}/${seq}`;
       const lines = range(1, this.#prng.between(1, EVENTS_MAX)).map((index) => `${publish}:${index}`);
-      const asked = producerRequest({ stream, id, epoch: 0, seq, lines });
+      const asked = requestOf({ stream, id, seq, lines });
       this.checker.observe({ kind: 'publish-begun', publish, stream, contents: lines });
       while (!this.#isAbandoned) {
         const response = await this.#ask(async (connection) => connection.request(asked));
@@ -123,11 +156,11 @@ export class RoamingCrew {
     }
   }
 
-  async #read(stream: string, reader: string): Promise<void> {
+  async #read(stream: string, reader: string, readOnce: ReadOnce): Promise<void> {
     let cursor: string | null = null;
     for (let number = 1; ; number++) {
       if (this.#isDone(stream, cursor)) return;
-      cursor = await this.#readOnce(stream, { reader, connection: `${reader}#${number}`, cursor });
+      cursor = await readOnce({ reader, connection: `${reader}#${number}`, cursor });
       if (cursor !== null && number > 1) this.resumes++;
       await delay(PAUSE_MS);
     }
@@ -139,11 +172,33 @@ export class RoamingCrew {
     return positionOf(cursor).seq >= (this.#heads.get(stream) ?? 0);
   }
 
+  /** One page. @returns where the reader stands afterwards. */
+  async #page(stream: string, { reader, connection, cursor }: From): Promise<string | null> {
+    const path = `/v1/streams/${stream}?cursor=${cursor ?? 'earliest'}`;
+    const response = await this.#ask((asked) =>
+      asked.request({ path, headers: { Accept: MEDIA_TYPES.json } }),
+    );
+    if (response === null) return cursor;
+    if (response.status !== 200) {
+      this.#mustBeTemporary(response);
+      return cursor;
+    }
+    const { events, next } = response.json<Page>();
+    const first = events[0];
+    if (first === undefined) return cursor;
+    const { epoch, seq } = positionOf(first.id);
+    const after = cursor === null ? seq - 1 : positionOf(cursor).seq;
+    const joined = cursor === null;
+    this.checker.observe({ kind: 'connected', connection, reader, stream, epoch, after, joined });
+    for (const { id, data } of events) {
+      this.checker.observe({ kind: 'event', connection, ...positionOf(id), content: data });
+    }
+    assert.equal(next, events.at(-1)?.id);
+    return next;
+  }
+
   /** One connection. @returns where the reader stands afterwards. */
-  async #readOnce(
-    stream: string,
-    { reader, connection, cursor }: { reader: string; connection: string; cursor: string | null },
-  ): Promise<string | null> {
+  async #readOnce(stream: string, { reader, connection, cursor }: From): Promise<string | null> {
     const { checker } = this;
     const cutAfter = this.#prng.between(1, CUT_EVENTS_MAX);
     let seen = 0;

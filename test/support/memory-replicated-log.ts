@@ -17,7 +17,7 @@ export const ENTRY_BYTES = 400;
 
 /**
  * What becomes of an append: it goes in and is answered; it goes in and the answer is lost; it is lost itself. `late`: it
- * was compared, and goes in without an answer after others that came later; a log that is exact loses it.
+ * goes in without an answer after others that came later; a log that is exact loses it.
  */
 export type AppendFate = 'answered' | 'unanswered' | 'lost' | 'late';
 
@@ -63,7 +63,7 @@ export class SharedMedium {
     return this.entries.reduce((sum, { body }) => sum + ENTRY_BYTES + body.length, 0);
   }
 
-  /** @param after null: whatever is there, as when the log compared before another append. */
+  /** @param after null: whatever is there, as in a log that does not compare. */
   put(stream: string, entry: LogEntry, body: Uint8Array, after: number | null): number | null {
     if (after !== null && (this.newest(stream)?.at ?? 0) !== after) return null;
     if (this.bytesMax !== null && this.bytes + ENTRY_BYTES + body.length > this.bytesMax) {
@@ -122,10 +122,7 @@ export class SharedMedium {
   }
 }
 
-interface Appending {
-  newestAt(): number;
-  put(after: number | null): number | null;
-}
+type Put = (after: number | null) => number | null;
 
 function isOf(stored: StoredSubscriber, { stream, subscriber }: SubscriberKey): boolean {
   return stored.stream === stream && stored.subscriber === subscriber;
@@ -134,7 +131,7 @@ function isOf(stored: StoredSubscriber, { stream, subscriber }: SubscriberKey): 
 /** One broker's way to the medium, with faults that a test, or chance, chooses. */
 export class MemoryReplicatedLog implements ReplicatedLog {
   readonly bodyBytesMax = 100_000;
-  /** False: appends may pass that were compared with what was there a moment before. */
+  /** False: nothing is compared, and what was appended is there a moment later. */
   isExact = true;
   /** The fate of the next append. */
   fate: () => AppendFate = () => 'answered';
@@ -163,19 +160,13 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
     assert.ok(body.length <= this.bodyBytesMax, 'more than a message takes');
     const medium = this.#medium;
-    return this.#append(after, {
-      newestAt: () => medium.newest(stream)?.at ?? 0,
-      put: (after) => medium.put(stream, entry, body, after),
-    });
+    return this.#append(after, (after) => medium.put(stream, entry, body, after));
   }
 
   readonly subscribers: SubscriberLog = {
     append: (key, entry, after) => {
       const medium = this.#medium;
-      return this.#append(after, {
-        newestAt: () => medium.newestOf(key)?.at ?? 0,
-        put: (after) => medium.putOf(key, entry, after),
-      });
+      return this.#append(after, (after) => medium.putOf(key, entry, after));
     },
     newest: async (key) => {
       await this.#reach();
@@ -195,31 +186,25 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     },
   };
 
-  async #append(after: number, { newestAt, put }: Appending): Promise<number | null> {
+  async #append(after: number, put: Put): Promise<number | null> {
     const { losses } = this.#medium;
-    const appending: Appending = {
-      newestAt,
-      put: (after) => {
-        if (this.#medium.losses === losses) return put(after);
-        throw new LogError('io', 'told to lose what is under way');
-      },
+    const putUnlessLost: Put = (after) => {
+      if (this.#medium.losses === losses) return put(after);
+      throw new LogError('io', 'told to lose what is under way');
     };
     const askedAtMs = performance.now();
     await this.#reach();
     const fate = this.fate();
-    if (fate === 'late' && !this.isExact && after > 0 && appending.newestAt() === after) {
-      this.#medium.putAfter(this.lateBy(), () => appending.put(null));
-    }
+    if (fate === 'late' && !this.isExact) this.#medium.putAfter(this.lateBy(), () => putUnlessLost(null));
     if (fate === 'lost' || fate === 'late') throw new LogError('io', 'told to lose it');
-    const at = this.isExact || after === 0 ? appending.put(after) : await this.#propose(after, appending);
+    const at = this.isExact ? putUnlessLost(after) : await this.#propose(putUnlessLost);
     await this.#pause();
     if (fate === 'unanswered') throw new LogError('io', 'told to lose the answer', { askedAtMs });
     return at;
   }
 
-  /** Compared when it is proposed, and there a moment later, after all that were proposed before. */
-  async #propose(after: number, { newestAt, put }: Appending): Promise<number | null> {
-    if (newestAt() !== after) return null;
+  /** There a moment later, after all that were proposed before. */
+  #propose(put: Put): Promise<number | null> {
     const proposed = this.#medium.proposed.then(() => this.#pause()).then(() => put(null));
     this.#medium.proposed = proposed.catch(() => undefined);
     return proposed;

@@ -31,6 +31,8 @@ process.once('exit', () => {
 
 /** A real NATS server with JetStream, in a process and a directory of its own: one port, process after process. */
 export class NatsServer {
+  /** What is run when it is started again: another version, for a test by hand. */
+  program = PROGRAM;
   readonly #directory: string;
   #child: ChildProcess | null = null;
 
@@ -42,15 +44,24 @@ export class NatsServer {
   }
 
   /** Process and directory are gone after the test. */
-  static async start(context: Pick<TestContext, 'after'>, config = ''): Promise<NatsServer> {
+  static async start(
+    context: Pick<TestContext, 'after'>,
+    config = '',
+    program = PROGRAM,
+  ): Promise<NatsServer> {
     const directory = makeDirectory();
     const server = new NatsServer(await freePort(), directory);
+    server.program = program;
     server.#configure(config);
     return server.#begin(context);
   }
 
   /** Several that replicate among each other. Who asks them soon may have to wait for them to find each other. */
-  static async startCluster(context: Pick<TestContext, 'after'>, count: number): Promise<NatsServer[]> {
+  static async startCluster(
+    context: Pick<TestContext, 'after'>,
+    count: number,
+    programs: readonly string[] = [],
+  ): Promise<NatsServer[]> {
     const ports = await Promise.all(Array.from({ length: count }, freePort));
     const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
     return Promise.all(
@@ -58,6 +69,7 @@ export class NatsServer {
         NatsServer.start(
           context,
           `server_name: n${index}\ncluster { name: test, listen: "127.0.0.1:${port}", routes: [${routes}] }`,
+          programs[index],
         ),
       ),
     );
@@ -98,7 +110,7 @@ export class NatsServer {
   /** @param config what it has beside what all of them have; without it, as before. */
   async startAgain(config?: string): Promise<void> {
     if (config !== undefined) this.#configure(config);
-    const child = spawn(PROGRAM, ['-c', this.#configFile], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const child = spawn(this.program, ['-c', this.#configFile], { stdio: ['ignore', 'ignore', 'pipe'] });
     running.add(child);
     child.once('exit', () => running.delete(child));
     this.#child = child;

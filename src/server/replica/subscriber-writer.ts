@@ -66,7 +66,7 @@ export class SubscriberWriter {
     const key = { stream, subscriber };
     const judge = () => named.judgeAcknowledgement(stream, subscriber, cursor);
     const judged = await this.#inTurn(key, async () => {
-      // Where it moves, the log compares. Any other outcome may come of what this broker does not know yet.
+      // Where it moves, it counts only if nobody was faster. Any other outcome may come of what this broker does not know yet.
       if (attempt(judge)?.change !== 'moves') await this.#look(key);
       return this.#decide(key, judge);
     });

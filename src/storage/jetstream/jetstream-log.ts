@@ -1,8 +1,12 @@
 /**
  * The replicated log on a JetStream stream of NATS: a subject for each stream and, below it, for each of its named
- * subscribers; a message for each entry. JetStream orders the messages, replicates them before it acknowledges, and
- * compares the newest of a subject with the one that a message is to follow. With several replicas it compares before it
- * orders, so that two messages that come at once may both pass.
+ * subscribers; a message for each entry. JetStream orders the messages, and replicates them before it acknowledges.
+ *
+ * A server that has the log alone is asked to compare the newest of a subject with the one that a message is to follow.
+ * Several are not: what becomes of two that come at once differs from version to version. Some servers take both, some the
+ * first, and some find out only when they apply what was agreed on, each by what it has by then; and then they have
+ * different messages under the same positions, for good (nats-server pulls 6194 and 6426, and seen while 2.10.27 was
+ * replaced by 2.15.1).
  */
 
 import {
@@ -243,7 +247,7 @@ export class JetStreamLog implements ReplicatedLog {
     if (!this.#isClosing) ended(error ?? new Error('the connection to the log was closed'));
   }
 
-  /** @returns the position of the message; null: another one is the newest of the subject. */
+  /** @returns the position of the message; null: another one is the newest of the subject, which only one server says. */
   async #publish(
     subject: string,
     body: Uint8Array,
@@ -254,7 +258,10 @@ export class JetStreamLog implements ReplicatedLog {
       const { seq } = await this.#client.publish(subject, body, {
         ...(described === undefined ? {} : { headers: described }),
         timeout: ANSWER_MS_MAX,
-        expect: { streamName: this.#options.stream, lastSubjectSequence: after },
+        expect: {
+          streamName: this.#options.stream,
+          ...(this.isExact ? { lastSubjectSequence: after } : {}),
+        },
       });
       return seq;
     } catch (cause) {
