@@ -60,6 +60,11 @@ export const LOG_METRICS = [
     help: 'Events that a log which brokers share has lost, found by this broker when they were asked for.',
     counter: LogCounter.lostEvents,
   },
+  {
+    name: 'gapless_log_renewed_streams_total',
+    help: 'Streams that began anew because a log which brokers share has lost their newest events, seen by this broker.',
+    counter: LogCounter.renewedStreams,
+  },
 ] as const;
 
 /** How the replay pool is doing. */

@@ -30,8 +30,10 @@ export const LogCounter = {
   capacityBytes: 8,
   /** Events that a log which brokers share should have had, and had not. */
   lostEvents: 9,
+  /** Streams that began anew because a log which brokers share has lost their newest events. */
+  renewedStreams: 10,
   /** Start of the buckets of commit durations, one more than there are bounds. */
-  commitSecondsBuckets: 10,
+  commitSecondsBuckets: 11,
 } as const;
 
 /** Upper bounds of the commit durations, seconds. */

@@ -17,6 +17,7 @@ import {
 } from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NATS_SKIP, NatsServer } from '../support/nats-server.js';
+import { scrape, total } from '../support/prometheus.js';
 import { openLog, startBroker } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
 
@@ -136,6 +137,7 @@ describe('a log in JetStream that fails', { skip: NATS_SKIP }, () => {
       return response.status === 200 ? response.json<{ epoch: string; first: number }>() : undefined;
     });
     assert.notEqual(again.epoch, epoch);
+    assert.equal(total(await scrape(broker.port), 'gapless_log_renewed_streams_total'), 1);
     const resumed = await SseSubscription.ask(broker.port, stream, { lastEventId: cursorOf(epoch, 1) });
     assert.equal(assertProblem(await resumed.refusal(), 410, 'resume_unavailable').reason, 'epoch_changed');
   });

@@ -13,7 +13,7 @@ import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
 import { type StreamConfig, sameConfig } from '../../core/retention.js';
 import { RequestError } from '../../errors.js';
 import type { Logger } from '../../log.js';
-import { LOG_FAILED, LOG_HEALTHY, type LogStatus } from '../../ring/log-status.js';
+import { LOG_FAILED, LOG_HEALTHY, LogCounter, type LogStatus } from '../../ring/log-status.js';
 import { hasRoomForStream } from '../../ring/ring-growth.js';
 import type { Rings } from '../../ring/rings.js';
 import { LogError } from '../../storage/event-log.js';
@@ -290,13 +290,16 @@ export class Replication {
    * @throws {LogError}
    */
   async #renew({ name, epoch, entry: before }: LostStream): Promise<void> {
-    const { log, replica } = this.#options;
+    const { log, replica, status } = this.#options;
     const { config, state, origin } = before;
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const newest = await replica.newest(name);
       const there = newest?.stored.entry;
       const isLost = there === undefined || there.epoch === epoch || replica.hasEnded(there.epoch);
-      if (!isLost || there?.state === 'removed') return replica.catchUp(name);
+      if (!isLost || there?.state === 'removed') {
+        if (state !== 'removed') status.add(LogCounter.renewedStreams, 1);
+        return replica.catchUp(name);
+      }
       // One who has not seen what was lost may be first, and goes on with the epoch of before.
       const entry = { ...this.#firstEntry(config, newest?.stored ?? null), state, origin };
       await log.append(name, entry, encodeParts([]), newest?.tailAt ?? 0);
