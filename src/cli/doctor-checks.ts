@@ -3,8 +3,10 @@
  */
 
 import type { Config } from '../config/schema.js';
+import type { JetStreamReport } from '../storage/jetstream/jetstream-report.js';
 import type { BrokerReport } from './doctor-broker.js';
 import type { Disk, Limits, Machine } from './doctor-facts.js';
+import { ofLog } from './doctor-log-checks.js';
 
 export interface Finding {
   /** `bad` is wrong now; `warn` will be under load. */
@@ -20,6 +22,8 @@ export interface Facts {
   readonly kernel: Readonly<Record<string, string>>;
   /** Null without a durable log. */
   readonly disk: Disk | null;
+  /** Null without a log that brokers share. */
+  readonly sharedLog: JetStreamReport | null;
   readonly broker: BrokerReport;
 }
 
@@ -32,7 +36,10 @@ const MEMORY_FILE_SYSTEMS = ['0x1021994', '0x858458f6'];
 const NETWORK_FILE_SYSTEMS = ['0x6969', '0xff534d42', '0xfe534d42', '0x517b'];
 
 export function findingsOf(facts: Facts): Finding[] {
-  return [...ofLimits(facts), ...ofMemory(facts), ...ofDisk(facts), ...ofBroker(facts)];
+  const { sharedLog, config } = facts;
+  const wanted = { replicas: config.logReplicas, stream: config.logStream };
+  const log = sharedLog === null ? [] : ofLog(sharedLog, wanted);
+  return [...ofLimits(facts), ...ofMemory(facts), ...ofDisk(facts), ...log, ...ofBroker(facts)];
 }
 
 function ofLimits({ limits, kernel }: Facts): Finding[] {
@@ -112,7 +119,7 @@ function ofBroker({ broker }: Facts): Finding[] {
     ['gapless_seam_violations_total', 'report it, with the log: it is a bug of the broker'],
     [
       'gapless_log_fault',
-      'publishing is refused: 1 is a full disk, 2 another failure; the log lines say which',
+      'publishing is refused: 1 is a full disk or log, 2 another failure; the log lines say which',
     ],
     [
       'gapless_connections_dropped_total',

@@ -1,4 +1,5 @@
 import type { Config } from '../config/schema.js';
+import type { JetStreamReport } from '../storage/jetstream/jetstream-report.js';
 import type { Command } from './command.js';
 import { askBroker, type BrokerReport } from './doctor-broker.js';
 import { type Finding, findingsOf } from './doctor-checks.js';
@@ -15,7 +16,7 @@ import { EXIT_FAILED, EXIT_OK } from './exit-code.js';
 import { loadSettings, settingsHelp } from './settings.js';
 import { printLine, refuse } from './terminal.js';
 import { packageVersion } from './version.js';
-import { type ShownSetting, settingsWithoutSecrets } from './without-secrets.js';
+import { type ShownSetting, settingsWithoutSecrets, withoutSecrets } from './without-secrets.js';
 
 /** All that is asked for when somebody needs help, and nothing that they would have to hide. */
 interface Bundle {
@@ -28,6 +29,7 @@ interface Bundle {
   readonly machine: Machine;
   readonly kernel: Readonly<Record<string, string>>;
   readonly disk: Disk | null;
+  readonly sharedLog: JetStreamReport | null;
   readonly broker: BrokerReport;
   readonly findings: readonly Finding[];
 }
@@ -66,6 +68,7 @@ export const doctorCommand: Command = {
       machine: machine(),
       kernel: kernelSettings(),
       disk: config.dataDir === null ? null : diskOf(config.dataDir),
+      sharedLog: config.log.length === 0 ? null : await sharedLogOf(config),
       broker: await askBroker({ url, token }),
     };
     const bundle: Bundle = {
@@ -81,6 +84,23 @@ export const doctorCommand: Command = {
     return bundle.findings.some(({ level }) => level === 'bad') ? EXIT_FAILED : EXIT_OK;
   },
 };
+
+/** What the NATS servers say; their library is loaded only where there are such. */
+async function sharedLogOf(config: Config): Promise<JetStreamReport> {
+  const { reportOf } = await import('../storage/jetstream/jetstream-report.js');
+  const access = {
+    urls: config.log,
+    credentialsFile: config.logCredentialsFile,
+    tlsCaFile: config.logTlsCaFile,
+    tlsCertFile: config.logTlsCertFile,
+    tlsKeyFile: config.logTlsKeyFile,
+  };
+  try {
+    return await reportOf(access, config.logStream);
+  } catch (error) {
+    return { servers: [], problem: withoutSecrets((error as Error).message), log: null };
+  }
+}
 
 /** What is this command's own; the rest are settings. */
 function takeFlags(argv: readonly string[]): { taken: Map<string, string>; rest: string[] } {
@@ -118,6 +138,7 @@ function listing(bundle: Bundle): string {
     machine: of,
     kernel,
     disk,
+    sharedLog,
     broker,
     findings,
   } = bundle;
@@ -143,6 +164,7 @@ function listing(bundle: Bundle): string {
     ...rows('machine', Object.entries(of)),
     ...rows('kernel', Object.entries(kernel)),
     ...(disk === null ? [] : rows(`disk of ${disk.directory}`, diskRows(disk))),
+    ...(sharedLog === null ? [] : rows('NATS servers of the log', sharedLogRows(sharedLog))),
     ...rows(
       `broker at ${broker.url}`,
       broker.problem === null
@@ -166,13 +188,33 @@ function diskRows({ problem, freeBytes, totalBytes, type, files }: Disk): (reado
   return [...space, ...files.map(({ name, bytes }) => [name, bytes] as const)];
 }
 
+function sharedLogRows({ servers, problem, log }: JetStreamReport): (readonly [string, unknown])[] {
+  const rows: (readonly [string, unknown])[] = servers.map(({ address, problem, name, version }) => [
+    address,
+    problem ?? `${name}, ${version}`,
+  ]);
+  if (problem !== null) rows.push(['problem', problem]);
+  if (log === null) return rows;
+  const { followers, leader, bytesMax, lossySetting, ...plain } = log;
+  if (leader !== null) rows.push(['leader', leader]);
+  for (const { name, current, behind } of followers) {
+    rows.push(['follower', `${name}, ${current ? 'current' : 'not current'}, ${behind} behind`]);
+  }
+  return [
+    ...rows,
+    ...Object.entries(plain),
+    ['bytesMax', bytesMax ?? 'none'],
+    ['lossySetting', lossySetting ?? 'none'],
+  ];
+}
+
 function usage(): string {
   return [
     'Usage: gapless doctor [--json] [--url URL] [--token TOKEN] [SETTINGS]',
     '',
-    'Collects what somebody has to know who is to help: version, settings, limits, disk, kernel, and what the running',
-    'broker says of itself. Give it the settings that the broker has. No key, token or event is in it, and of a URL',
-    'only where it leads; names of streams are. The exit code is 1 when something is wrong.',
+    'Collects what somebody has to know who is to help: version, settings, limits, disk, kernel, how the NATS servers of a',
+    'shared log do, and what the running broker says of itself. Give it the settings that the broker has. No key, token or',
+    'event is in it, and of a URL only where it leads; names of streams are. The exit code is 1 when something is wrong.',
     '  --json          all of it, as one JSON object',
     '  --url URL       the broker; else GAPLESS_URL, else where the settings have it listen',
     '  --token TOKEN   sent as a bearer token; better GAPLESS_TOKEN, for other users see the flags of a process',

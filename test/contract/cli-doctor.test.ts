@@ -5,6 +5,11 @@ import { after, describe, it } from 'node:test';
 import { type Facts, findingsOf } from '#gapless/cli/doctor-checks.js';
 import { settingsWithoutSecrets, withoutSecrets } from '#gapless/cli/without-secrets.js';
 import { loadConfig } from '#gapless/config/load.js';
+import type {
+  JetStreamReport,
+  ServerReport,
+  StoredLogReport,
+} from '#gapless/storage/jetstream/jetstream-report.js';
 import { useBroker } from '../support/broker-process.js';
 import { withDeadline } from '../support/deadline.js';
 import { makeDirectory, removeDirectory } from '../support/durable-broker.js';
@@ -146,6 +151,7 @@ describe('11 what the doctor finds', () => {
       type: '0xef53',
       files: [],
     },
+    sharedLog: null,
     broker: {
       url: 'u',
       problem: null,
@@ -156,6 +162,32 @@ describe('11 what the doctor finds', () => {
   };
   const { disk, broker } = well;
   assert.ok(disk !== null);
+  const servers: ServerReport[] = ['n0', 'n1', 'n2'].map((name) => ({
+    address: `${name}:4222`,
+    problem: null,
+    name,
+    version: '2.10.27',
+  }));
+  const stored = {
+    replicas: 3,
+    leader: 'n0',
+    followers: ['n1', 'n2'].map((name) => ({ name, current: true, behind: 0 })),
+    messages: 1,
+    bytes: 1,
+    bytesMax: null,
+    lossySetting: null,
+  };
+  const shared: JetStreamReport = { servers, problem: null, log: stored };
+  const replicated = { ...well, config: { ...well.config, logReplicas: 3 }, sharedLog: shared };
+  /** With another log, or with a server at the end that is another. */
+  const stores = (log: Partial<StoredLogReport>): Facts => ({
+    ...replicated,
+    sharedLog: { ...shared, log: { ...stored, ...log } },
+  });
+  const serves = (server: Partial<ServerReport>): Facts => ({
+    ...replicated,
+    sharedLog: { ...shared, servers: servers.with(-1, { ...servers[0], ...server } as ServerReport) },
+  });
 
   const ILL: readonly (readonly [string, Facts, 'bad' | 'warn', RegExp])[] = [
     [
@@ -192,8 +224,50 @@ describe('11 what the doctor finds', () => {
       'bad',
       /log_fault is 1/,
     ],
+    ['servers of two versions', serves({ name: 'n2', version: '2.15.1' }), 'warn', /2\.10\.27, 2\.15\.1/],
+    ['a server that nobody has met', serves({}), 'warn', /version of n2$/],
+    [
+      'a log that is still to be made',
+      { ...replicated, sharedLog: { ...shared, log: null } },
+      'warn',
+      /no JetStream stream GAPLESS yet/,
+    ],
+    [
+      'servers that do not answer for JetStream',
+      { ...replicated, sharedLog: { ...shared, log: null, problem: 'timeout' } },
+      'bad',
+      /looked at: timeout/,
+    ],
+    ['a log that nobody leads', stores({ leader: '' }), 'bad', /no server leads/],
+    [
+      'a server that is behind',
+      stores({ followers: stored.followers.with(1, { name: 'n2', current: false, behind: 7 }) }),
+      'bad',
+      /n2 is not current, 7 operations behind/,
+    ],
+    [
+      'other replicas than were asked for',
+      stores({ replicas: 5 }),
+      'warn',
+      /5 servers, and logReplicas is 3/,
+    ],
+    ['a log that is nearly full', stores({ bytes: 90, bytesMax: 100 }), 'warn', /90 bytes of 100/],
+    ['a log that loses events', stores({ lossySetting: 'max_age' }), 'bad', /by itself: max_age/],
   ];
-  it('11 nothing, where all is well', () => assert.deepEqual(findingsOf(well), []));
+  it('11 nothing, where all is well', () => {
+    for (const facts of [well, replicated]) assert.deepEqual(findingsOf(facts), []);
+  });
+  it('11 NATS that loses the log after a purge, and NATS that is not advised, where several servers have it', () => {
+    for (const [version, said] of [
+      ['2.9.10', /2\.9\.10 loses the log when it starts again after a purge/],
+      ['2.9.25', /2\.9\.25, with several servers/],
+    ] as const) {
+      const old = servers.map((server) => ({ ...server, version }));
+      const [finding, ...others] = findingsOf({ ...replicated, sharedLog: { ...shared, servers: old } });
+      assert.match(finding?.what ?? '', said);
+      assert.deepEqual(others, []);
+    }
+  });
   for (const [what, facts, level, said] of ILL) {
     it(`11 ${what}`, () => {
       const found = findingsOf(facts);

@@ -5,9 +5,8 @@
  */
 
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
+import { isBefore, PURGES_SINCE } from './server-version.js';
 
-/** The first that replays a purge of a subject as what it was. */
-const PURGES_SINCE = [2, 9, 18] as const;
 /** Deletions under way at a time. */
 const AT_ONCE_MAX = 32;
 /** Not there: another broker was faster. */
@@ -77,11 +76,4 @@ export class JetStreamDropping {
       if (!(error instanceof JetStreamApiError && GONE_CODES.has(error.code))) throw error;
     }
   }
-}
-
-/** Of a version like `2.9.10` or `2.11.0-RC.1`; one that says nothing of the kind is taken for a new one. */
-function isBefore(version: string, since: readonly number[]): boolean {
-  const parts = /^(\d+)\.(\d+)\.(\d+)/.exec(version)?.slice(1).map(Number) ?? since;
-  const differing = parts.findIndex((part, index) => part !== since[index]);
-  return differing >= 0 && (parts[differing] as number) < (since[differing] as number);
 }

@@ -96,7 +96,7 @@ async function limit(
 }
 
 /** What somebody has set that loses events behind the brokers' backs; other limits refuse them. */
-function lossySetting(config: StreamConfig): string | null {
+export function lossySetting(config: StreamConfig): string | null {
   const { retention, discard, max_age, max_msgs_per_subject, no_ack } = config;
   if (retention !== RetentionPolicy.Limits) return `retention ${retention}`;
   if (discard !== DiscardPolicy.New) return `discard ${discard}`;
