@@ -44,7 +44,7 @@ export async function openLog(options: OpenLogOptions): Promise<OpenedLog | null
   }
   if (config.log.length > 0) {
     const { ReplicatedBroker } = await import('./replica/replicated-broker.js');
-    const parts = { config, rings, wakes, logger, nowMs, random: Math.random, randomBytes };
+    const parts = { config, rings, wakes, logger, nowMs, randomBytes };
     const shared = await ReplicatedBroker.open(parts);
     return { backing: shared, shared };
   }

@@ -83,11 +83,12 @@ export interface ReplicatedLog {
   /**
    * Appends an entry. Resolves when it is as safe as the log makes anything.
    *
-   * @param after position of the newest entry of the stream that is known, whether it counts or not; 0: none.
+   * @param after position of the newest entry of the stream that is known, whether it counts or not; 0: none. Null: it is
+   *   appended also where the log has a newer one, so that others see who wants to append.
    * @returns its position; null: the log has a newer one, and nothing was appended.
    * @throws {LogError} `full`: nothing was appended. Otherwise nobody knows whether it was, or will be.
    */
-  append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null>;
+  append(stream: string, entry: LogEntry, body: Uint8Array, after: number | null): Promise<number | null>;
   /** The newest entry of a stream, whether it counts or not. @throws {LogError} */
   newest(stream: string): Promise<StoredEntry | null>;
   /** The first entry of a stream that lies at a position or after it. @throws {LogError} */
@@ -107,7 +108,7 @@ export interface ReplicatedLog {
   confirm(): Promise<void>;
   /** @param lastAt how far the log goes: all up to there is received before it is up to date. @throws {LogError} @returns what ends it. */
   follow(lastAt: number, follower: Follower): Promise<() => void>;
-  /** Whether it refuses all appends that would not count. Once it is open. */
+  /** Whether it refuses all appends that would not count, and that it is to compare. Once it is open. */
   readonly isExact: boolean;
   /** Bytes that the body of an entry may have. */
   readonly bodyBytesMax: number;

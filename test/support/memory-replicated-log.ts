@@ -157,7 +157,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     return { identity: this.#asked.identity, lastAt: this.#asked.lastAt };
   }
 
-  append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+  append(stream: string, entry: LogEntry, body: Uint8Array, after: number | null): Promise<number | null> {
     assert.ok(body.length <= this.bodyBytesMax, 'more than a message takes');
     const medium = this.#medium;
     return this.#append(after, (after) => medium.put(stream, entry, body, after));
@@ -186,7 +186,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     },
   };
 
-  async #append(after: number, put: Put): Promise<number | null> {
+  async #append(after: number | null, put: Put): Promise<number | null> {
     const { losses } = this.#medium;
     const putUnlessLost: Put = (after) => {
       if (this.#medium.losses === losses) return put(after);

@@ -82,7 +82,7 @@ export class ReplicaStage {
     });
     const { status } = this;
     const parts = assembleReplica({
-      ...{ log, directory, named, rings, wakes, status, logger, nowMs, random, randomBytes },
+      ...{ log, directory, named, rings, wakes, status, logger, nowMs, randomBytes },
       producers: { countMax: [100, 100], ttlMs: [60_000, 60_000] },
       autoCreate: true,
       retryMs: 1,

@@ -15,7 +15,7 @@ import type { ReplicaStream } from './replica-stream.js';
 export async function appendWithRoom(
   log: ReplicatedLog,
   { name, at, entry: before }: ReplicaStream,
-  { entry, body, after }: { entry: LogEntry; body: Uint8Array; after: number },
+  { entry, body, after }: { entry: LogEntry; body: Uint8Array; after: number | null },
 ): Promise<number | null> {
   try {
     return await log.append(name, entry, body, after);

@@ -41,7 +41,6 @@ export interface ReplicaAssemblyOptions {
   /** Unix time, milliseconds. */
   readonly nowMs: () => number;
   /** From 0 up to 1. */
-  readonly random: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
 }
 
@@ -58,7 +57,7 @@ export interface ReplicaAssembly {
 
 /** Nothing is read from the log yet: see `Replication.start`. */
 export function assembleReplica(options: ReplicaAssemblyOptions): ReplicaAssembly {
-  const { log, directory, named, rings, wakes, status, logger, nowMs, random, randomBytes } = options;
+  const { log, directory, named, rings, wakes, status, logger, nowMs, randomBytes } = options;
   const { producers, autoCreate, retryMs } = options;
   const names = new WriteNames(makeEpoch(randomBytes(EPOCH_LENGTH)));
   const replica = new Replica({
@@ -86,7 +85,6 @@ export function assembleReplica(options: ReplicaAssemblyOptions): ReplicaAssembl
     defaults: directory.defaults,
     autoCreate,
     retryMs,
-    random,
     randomBytes,
   });
   const use = new StreamUse({ log, replication, subscribers, names });

@@ -14,6 +14,8 @@ import { CONTRADICTED } from './contradiction.js';
 export interface ReplicaObserver {
   /** The entry was taken up; all before it were too. */
   advanced(entry: LogEntry): void;
+  /** An entry does not count: another one was first. */
+  lost(entry: LogEntry): void;
   /** Entries were passed over: what they said is in the log, or nowhere any more. */
   jumped(): void;
   /** The stream is no more. */

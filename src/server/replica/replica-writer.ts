@@ -6,7 +6,6 @@
  * Single owner: the main thread.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Placed, Publish } from '../../broker/replicated-publish.js';
 import { RequestError } from '../../errors.js';
 import { LogCounter, type LogStatus } from '../../ring/log-status.js';
@@ -14,11 +13,13 @@ import { LogError } from '../../storage/event-log.js';
 import { encodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
 import { appendWithRoom } from './append-with-room.js';
+import { entryOfChange, entryOfEvents, type Written } from './following-entry.js';
 import type { LogRoom } from './log-room.js';
-import { type JudgedGroup, judgeGroup } from './publish-judge.js';
+import { judgeGroup } from './publish-judge.js';
 import type { Replica } from './replica.js';
 import type { ReplicaHeld } from './replica-held.js';
 import type { ReplicaObserver, ReplicaStream } from './replica-stream.js';
+import { Rivals } from './rivals.js';
 import { StreamGone, type Waiting, waitingPublish } from './waiting-publish.js';
 import type { WriteNames } from './write-names.js';
 
@@ -36,8 +37,6 @@ export interface WriterParts {
   /** The log failed; resolves when it can be asked again. */
   readonly recovered: (error: LogError) => Promise<void>;
   readonly nowMs: () => number;
-  /** From 0 up to 1: brokers that race for a stream do not do it in step. */
-  readonly random: () => number;
 }
 
 /** What becomes of the newest entry; null: nothing has to change. */
@@ -59,13 +58,11 @@ interface Group {
 const QUEUE_BYTES_MAX = 16 * 1024 * 1024;
 /** How long a publish waits for a log that cannot take it. */
 const COMMIT_MS_MAX = 10_000;
-/** How long is waited for what was appended to come by itself, before it is read. */
+/** How long is waited for what is known to be in the log to come by itself, before it is read. */
 const FOLLOWED_MS_MAX = 50;
 const SOON = { 'Retry-After': '1' };
 /** After so many appends with claims it is looked up which of the older ones are still remembered. */
 const CLAIMS_LOOK = 256;
-/** How long a broker that has lost a race waits at most, before it tries again. */
-const RACE_MS_MAX = 4;
 
 export class ReplicaWriter implements ReplicaObserver {
   readonly #parts: WriterParts;
@@ -75,10 +72,14 @@ export class ReplicaWriter implements ReplicaObserver {
   #group: Group | null = null;
   #isRunning = false;
   #claimedAppends = 0;
+  readonly #rivals: Rivals;
+  /** Its last append was refused: the next one is to be seen, whether it counts or not. */
+  #isOutrun = false;
 
   constructor(parts: WriterParts, stream: ReplicaStream) {
     this.#parts = parts;
     this.#stream = stream;
+    this.#rivals = new Rivals(parts.names);
     stream.observer = this;
   }
 
@@ -113,9 +114,10 @@ export class ReplicaWriter implements ReplicaObserver {
     });
   }
 
-  advanced({ writer }: LogEntry): void {
+  advanced(entry: LogEntry): void {
+    this.#rivals.won(entry);
     const group = this.#group;
-    if (group === null || group.entry.writer !== writer) return;
+    if (group === null || group.entry.writer !== entry.writer) return;
     this.#group = null;
     this.#count(group);
     let index = 0;
@@ -123,6 +125,10 @@ export class ReplicaWriter implements ReplicaObserver {
       if ('publish' in item) item.publish.placed(group.places[index++] as Placed);
       else item.done();
     }
+  }
+
+  lost(entry: LogEntry): void {
+    this.#rivals.lost(entry);
   }
 
   /** The append under way may be among the entries that were passed over: nobody can tell any more. */
@@ -156,6 +162,7 @@ export class ReplicaWriter implements ReplicaObserver {
       while (this.#queue.length > 0) {
         try {
           await this.#parts.recovering();
+          await this.#rivals.turn();
           await this.#step();
         } catch (error) {
           if (!(error instanceof LogError)) throw error;
@@ -184,12 +191,15 @@ export class ReplicaWriter implements ReplicaObserver {
   }
 
   async #append(group: Group, isFirst: boolean): Promise<void> {
-    const { log, replica, recovered, random, room } = this.#parts;
+    const { log, replica, recovered, room } = this.#parts;
     const { name, tailAt: after } = this.#stream;
     try {
       const { entry, body } = group;
-      const at = await appendWithRoom(log, this.#stream, { entry, body, after });
-      if (at !== null) return await this.#appended(group, { after, at });
+      const compared = this.#isOutrun ? null : after;
+      const at = await appendWithRoom(log, this.#stream, { entry, body, after: compared });
+      this.#isOutrun = at === null;
+      const isNext = at === after + 1 || (log.isExact && compared !== null);
+      if (at !== null) return await this.#appended(group, { at, isNext });
     } catch (error) {
       if (!(error instanceof LogError)) throw error;
       this.#parts.status.add(LogCounter.failedCommits, 1);
@@ -205,7 +215,7 @@ export class ReplicaWriter implements ReplicaObserver {
     }
     // If it is refused at its first try, it was not appended. Later, what was first may be an earlier try of itself.
     if (isFirst) this.#judgeAgain(group);
-    await sleep(random() * RACE_MS_MAX);
+    if (await this.#stream.hasTail(after + 1, FOLLOWED_MS_MAX)) return;
     try {
       await replica.catchUp(name);
     } catch (error) {
@@ -218,12 +228,15 @@ export class ReplicaWriter implements ReplicaObserver {
     }
   }
 
-  /** It is in the log. Whether it counts is known when all entries before it were looked at. @throws {LogError} */
-  async #appended(group: Group, { after, at }: { after: number; at: number }): Promise<void> {
-    const { log, replica } = this.#parts;
+  /**
+   * It is in the log. Whether it counts is known when all entries before it were looked at.
+   * @param isNext none of the stream lies between it and the newest that was looked at.
+   * @throws {LogError}
+   */
+  async #appended(group: Group, { at, isNext }: { at: number; isNext: boolean }): Promise<void> {
+    const { replica } = this.#parts;
     const stream = this.#stream;
-    // Nothing can be missing in between.
-    if (log.isExact || at === after + 1) {
+    if (isNext) {
       replica.takeUp({ stream: stream.name, at, entry: group.entry, body: group.body });
     }
     if (!(await stream.hasTail(at, FOLLOWED_MS_MAX))) await replica.catchUp(stream.name);
@@ -259,52 +272,28 @@ export class ReplicaWriter implements ReplicaObserver {
       return null;
     }
     const body = encodeParts(accepted.map(({ parts }) => parts));
-    const partsBytes = accepted.reduce((sum, { parts }) => sum + parts.bytes.length, 0);
-    const entry = this.#entryOf(claims, partsBytes);
+    const { count, list } = claims;
+    const bytes = accepted.reduce((sum, { parts }) => sum + parts.bytes.length, 0);
+    const claimsAfter = list.length > 0 ? this.#claimsAfter() : stream.entry.claimsAfter;
+    const entry = entryOfEvents(stream, { count, bytes, claims: list, claimsAfter }, this.#written());
     const items = accepted.map((publish) => ({ publish }));
     return { entry, body, items, places, takenAtMs: performance.now() };
   }
 
-  /** The entry that follows the newest with these events. @param partsBytes bytes of their frames, without ids. */
-  #entryOf({ count, list }: JudgedGroup['claims'], partsBytes: number): LogEntry {
-    const { names, nowMs } = this.#parts;
-    const { entry: before, at } = this.#stream;
-    const atMs = Math.max(before.atMs, nowMs());
-    const isEmpty = before.head < before.floor;
-    return {
-      ...before,
-      count,
-      head: before.head + count,
-      bytes: before.bytes + partsBytes,
-      ...(isEmpty ? { floorAtMs: atMs, floorAt: at } : {}),
-      previous: at,
-      previousWriter: before.writer,
-      claimsAfter: list.length > 0 ? this.#claimsAfter() : before.claimsAfter,
-      atMs,
-      writer: names.next(),
-      claims: [...list],
-    };
-  }
-
   #takeChange(item: Extract<Item, { change: Change }>): Group | null {
-    const { names, nowMs } = this.#parts;
     this.#queue.shift();
-    const before = this.#stream.entry;
-    const changed = item.change(before);
+    const changed = item.change(this.#stream.entry);
     if (changed === null) {
       item.done();
       return null;
     }
-    const entry: LogEntry = {
-      ...changed,
-      count: 0,
-      claims: [],
-      previous: this.#stream.at,
-      previousWriter: before.writer,
-      atMs: Math.max(before.atMs, nowMs()),
-      writer: names.next(),
-    };
+    const entry = entryOfChange(this.#stream, changed, this.#written());
     return { entry, body: encodeParts([]), items: [item], places: [], takenAtMs: performance.now() };
+  }
+
+  #written(): Written {
+    const { names, nowMs } = this.#parts;
+    return { writer: names.next(), nowMs: nowMs() };
   }
 
   /** Where entries begin that tell of remembered publishers. Looked up now and then, for it goes through all of them. */

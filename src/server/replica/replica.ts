@@ -94,7 +94,7 @@ export class Replica {
     if (newestAt !== undefined && entry.previous < newestAt) {
       // The last entry of a removed stream may be deleted by now: what begins it anew then follows nothing.
       if (stream === undefined || entry.previous === 0) return false;
-      stream.looked(at);
+      this.#passOver(stream, stored);
       return true;
     }
     if (stream === undefined) {
@@ -190,13 +190,31 @@ export class Replica {
       if (stream === undefined) break;
       const stored = await log.next(name, stream.tailAt + 1);
       if (stored === null) return;
-      if (!this.takeUp(stored)) break;
+      if (!this.takeUp(stored) && !(await this.#isBegunAgain(stream, stored))) break;
     }
     const newest = await this.newest(name);
     if (newest === null) return;
     const stream = this.#streams.get(name);
     if (stream !== undefined) await this.#checkPassed(stream, newest.stored);
     this.#jumpTo(newest);
+  }
+
+  /**
+   * Whether an entry that begins a stream does not count, because the stream was there: then it is passed over. Were it
+   * removed since, its last entry would not be there any more.
+   * @throws {LogError}
+   */
+  async #isBegunAgain(stream: ReplicaStream, stored: StoredEntry): Promise<boolean> {
+    if (stored.entry.previous > 0) return false;
+    if ((await this.#options.log.writerAt(stream.at)) !== stream.entry.writer) return false;
+    this.#passOver(stream, stored);
+    return true;
+  }
+
+  #passOver(stream: ReplicaStream, { at, entry }: StoredEntry): void {
+    if (at <= stream.tailAt) return;
+    stream.observer?.lost(entry);
+    stream.looked(at);
   }
 
   /** Entries are passed over unread: what is known has to be one of those before them. @throws {LogError} it is not */

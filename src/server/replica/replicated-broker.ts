@@ -35,7 +35,6 @@ export interface ReplicatedOptions {
   readonly wakes: Wakes;
   readonly logger: Logger;
   readonly nowMs: () => number;
-  readonly random: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
 }
 

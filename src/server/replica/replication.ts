@@ -45,7 +45,6 @@ export interface ReplicationOptions {
   readonly defaults: StreamConfig;
   readonly logger: Logger;
   readonly nowMs: () => number;
-  readonly random: () => number;
   readonly randomBytes: (count: number) => Uint8Array;
   /** How long a log that failed is left alone before it is asked again. */
   readonly retryMs: number;
@@ -80,7 +79,7 @@ export class Replication {
   #fail: (error: Error) => void = () => undefined;
 
   constructor(options: ReplicationOptions) {
-    const { log, replica, subscribers, held, names, status, room, logger, nowMs, random } = options;
+    const { log, replica, subscribers, held, names, status, room, logger, nowMs } = options;
     this.#options = options;
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
@@ -107,7 +106,6 @@ export class Replication {
       confirmed: async () => (log.isExact ? undefined : this.#confirmation.take()),
       recovered: (error) => this.recovered(error),
       nowMs,
-      random,
     };
   }
 

@@ -15,6 +15,11 @@ export class WriteNames {
     return `${this.#process}.${++this.#writes}`;
   }
 
+  /** The process that wrote an entry. */
+  processOf({ writer }: { readonly writer: string }): string {
+    return writer.slice(0, writer.lastIndexOf('.'));
+  }
+
   isOwn({ writer }: { readonly writer: string }): boolean {
     return writer.startsWith(`${this.#process}.`);
   }

@@ -13,21 +13,15 @@ import {
   AckPolicy,
   DeliverPolicy,
   JetStreamApiCodes,
-  JetStreamApiError,
   type JetStreamClient,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
   type StreamConfig,
 } from '@nats-io/jetstream';
-import {
-  headers,
-  type MsgHdrs,
-  type NatsConnection,
-  PermissionViolationError,
-} from '@nats-io/transport-node';
+import { headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { assert } from '../../assert.js';
-import { LogCorruption, LogError, type LogFault } from '../event-log.js';
+import { LogError } from '../event-log.js';
 import type {
   Follower,
   LogExtent,
@@ -45,6 +39,7 @@ import {
   refusalOf,
 } from './jetstream-connection.js';
 import { JetStreamDropping } from './jetstream-dropping.js';
+import { asLogError, attempt, hasCode } from './jetstream-faults.js';
 import { JetStreamFollowing } from './jetstream-following.js';
 import { type JetStreamSettings, openStream } from './jetstream-stream.js';
 import { JetStreamSubjects } from './jetstream-subjects.js';
@@ -127,7 +122,12 @@ export class JetStreamLog implements ReplicatedLog {
     );
   }
 
-  async append(stream: string, entry: LogEntry, body: Uint8Array, after: number): Promise<number | null> {
+  async append(
+    stream: string,
+    entry: LogEntry,
+    body: Uint8Array,
+    after: number | null,
+  ): Promise<number | null> {
     // It was judged by other settings.
     if (body.length > this.bodyBytesMax)
       throw new LogError('full', 'more than a message of the log may have');
@@ -251,7 +251,7 @@ export class JetStreamLog implements ReplicatedLog {
   async #publish(
     subject: string,
     body: Uint8Array,
-    { after, headers: described }: { after: number; headers?: MsgHdrs },
+    { after, headers: described }: { after: number | null; headers?: MsgHdrs },
   ): Promise<number | null> {
     const askedAtMs = performance.now();
     try {
@@ -260,7 +260,7 @@ export class JetStreamLog implements ReplicatedLog {
         timeout: ANSWER_MS_MAX,
         expect: {
           streamName: this.#options.stream,
-          ...(this.isExact ? { lastSubjectSequence: after } : {}),
+          ...(this.isExact && after !== null ? { lastSubjectSequence: after } : {}),
         },
       });
       return seq;
@@ -309,40 +309,4 @@ export class JetStreamLog implements ReplicatedLog {
   #where(at: number): string {
     return `message ${at} of the JetStream stream ${this.#options.stream}`;
   }
-}
-
-async function attempt<T>(action: () => Promise<T>): Promise<T> {
-  const askedAtMs = performance.now();
-  try {
-    return await action();
-  } catch (cause) {
-    throw asLogError(cause, askedAtMs);
-  }
-}
-
-/** A medium that cannot be asked may be asked again; what it holds and should not is another matter. */
-function asLogError(cause: unknown, askedAtMs: number): Error {
-  if (cause instanceof LogCorruption || cause instanceof LogError) return cause;
-  return new LogError(faultOf(cause), (cause as Error).message, { cause, askedAtMs });
-}
-
-function faultOf(cause: unknown): LogFault {
-  const refusal = (cause as Error).cause ?? cause;
-  if (refusal instanceof PermissionViolationError) return 'broken';
-  return cause instanceof JetStreamApiError && isFull(cause) ? 'full' : 'io';
-}
-
-/**
- * The servers have no more room, the account may use no more, the stream has reached its limit, or the message is larger than
- * its messages may be: nothing was stored.
- */
-function isFull({ code, message }: JetStreamApiError): boolean {
-  return FULL_CODES.has(code) || (code === STORE_FAILED && message.includes('maximum'));
-}
-
-const FULL_CODES: ReadonlySet<number> = new Set([10002, 10023, 10028, 10047, 10054]);
-const STORE_FAILED = 10077;
-
-function hasCode(error: unknown, code: number): boolean {
-  return error instanceof JetStreamApiError && error.code === code;
 }
