@@ -33,6 +33,25 @@ for (const isExact of [true, false]) {
   });
 }
 
+test('3.1 who catches up with a stream comes to its end while somebody publishes faster than it reads', async () => {
+  const medium = new SharedMedium();
+  const fast = await ReplicaStage.start({ medium, pause: () => turns(1) });
+  const slow = await ReplicaStage.start({ medium, pause: () => turns(8) });
+  slow.log.isDeaf = true;
+  await fast.publish('s', ['first']);
+  let isOver = false;
+  let published = 0;
+  const publishing = (async () => {
+    while (!isOver && published++ < PUBLISHES_MAX) await fast.publish('s', ['more']);
+  })();
+  await slow.replica.catchUp('s');
+  await slow.replica.catchUp('s');
+  isOver = true;
+  await publishing;
+  assert.ok(published < PUBLISHES_MAX, 'it came to the end only when no more came');
+  assert.ok((slow.replica.find('s')?.entry.head ?? 0) > 1);
+});
+
 test('2.1, 3.1 who makes a stream at the same time as another broker has its publish in it', async () => {
   const { a, b } = await twoBrokers();
   for (const { log } of [a, b]) log.isExact = false;

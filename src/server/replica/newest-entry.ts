@@ -29,13 +29,16 @@ export async function findNewest<L extends Link>(
   if (newest === null) return null;
   let { previous } = newest.entry;
   let stored: L | null = null;
-  let tailAt = newest.at;
-  for (let next = await chain.next(previous + 1); next !== null; next = await chain.next(tailAt + 1)) {
+  let tailAt = previous;
+  // Those that others append meanwhile are not waited for.
+  while (tailAt < newest.at) {
+    const next = await chain.next(tailAt + 1);
+    if (next === null) break;
     tailAt = next.at;
     const isFirst = stored === null ? next.entry.previous >= previous : next.entry.previous > previous;
     if (!isFirst) continue;
     stored = next;
     previous = next.entry.previous;
   }
-  return { stored: stored ?? newest, tailAt };
+  return { stored: stored ?? newest, tailAt: Math.max(tailAt, newest.at) };
 }

@@ -185,9 +185,13 @@ export class Replica {
 
   async #catchUp(name: string): Promise<void> {
     const { log } = this.#options;
+    // Whoever appends without a pause may be faster than what is read here.
+    const last = await log.newest(name);
+    if (last === null) return;
     for (let read = 0; read < READ_MAX; read++) {
       const stream = this.#streams.get(name);
       if (stream === undefined) break;
+      if (stream.tailAt >= last.at) return;
       const stored = await log.next(name, stream.tailAt + 1);
       if (stored === null) return;
       if (!this.takeUp(stored) && !(await this.#isBegunAgain(stream, stored))) break;
