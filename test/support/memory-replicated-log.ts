@@ -59,6 +59,11 @@ export class SharedMedium {
     return this.entries.findLast((stored) => stored.stream === stream) ?? null;
   }
 
+  /** Position of the newest entry that is there. */
+  get newestAt(): number {
+    return Math.max(0, ...[...this.entries, ...this.subscribers].map(({ at }) => at));
+  }
+
   get bytes(): number {
     return this.entries.reduce((sum, { body }) => sum + ENTRY_BYTES + body.length, 0);
   }

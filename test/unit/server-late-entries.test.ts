@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import type { StoredEntry } from '#gapless/storage/replicated-log.js';
+import { formatCursor } from '#gapless/core/cursor.js';
+import type { StoredEntry, StoredSubscriber } from '#gapless/storage/replicated-log.js';
 import { eventually } from '../support/deadline.js';
 import { SharedMedium } from '../support/memory-replicated-log.js';
 import { ReplicaStage } from './replica-stage.js';
@@ -160,6 +161,24 @@ describe('an entry that came long after its place was taken', () => {
     assert.deepEqual((await broker.subscribers.join('s', 'ada', null))?.start, { epoch, seq: 3 });
   });
 
+  test('4.8 takes nothing from a named subscriber that came again when all of before had gone', async () => {
+    const { epoch } = await broker.publish('s', ['event 1', 'event 2']);
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    await broker.subscribers.forget('s', 'ada');
+    const forgotten = medium.subscribers.at(-1) as StoredSubscriber;
+    const acked = formatCursor(epoch, 1);
+    const late = { ...forgotten.entry, ...{ acked, previous: forgotten.at, writer: 'late' } };
+    broker.nowMs += 90_000;
+    broker.takenUp.sweep();
+    await eventually('it to go', () => medium.subscribers.length === 0);
+    await broker.subscribers.join('s', 'ada', 'latest');
+    medium.putOf(forgotten, late, null);
+    for (const { takenUp } of [broker, await start()]) {
+      const known = takenUp.find({ stream: 's', subscriber: 'ada' });
+      assert.equal(known?.stored.entry.acked, formatCursor(epoch, 2));
+    }
+  });
+
   test('does not count where the log has one replica by now (I3)', async () => {
     await publishUpTo(5);
     await broker.subscribers.join('s', 'ada', 'earliest');
@@ -193,6 +212,11 @@ describe('an entry that came long after its place was taken', () => {
     const { entry, body } = medium.entries.at(-1) as StoredEntry;
     medium.put('s', { ...entry, epoch: 'late', origin: 'late', writer: 'other' }, body, null);
     for (const stage of [broker, await start()]) assert.equal(stage.directory.find('s')?.epoch, ref.epoch);
+    await broker.publish('s', ['event 1']);
+    for (const stage of [broker, await start()]) {
+      assert.equal(stage.directory.find('s')?.epoch, ref.epoch);
+      assert.deepEqual(await stage.data('s'), ['event 1']);
+    }
   });
 
   test('7 does not move a named subscriber that joined elsewhere at the same time', async () => {

@@ -178,6 +178,55 @@ test('7 who joined anew in the place of a lost entry is not deleted by who still
   assert.equal(fresh.named.has(epoch, 'ada'), true);
 });
 
+test('7 what the log lost of a named subscriber is noticed where other entries have its place by now', async () => {
+  const medium = new SharedMedium();
+  const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+  const { epoch } = await broker.publish('s', ['1', '2', '3']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  other.log.isDeaf = true;
+  await broker.subscribers.acknowledge('s', 'ada', { epoch, seq: 2 });
+  medium.lose(1);
+  broker.log.isDeaf = true;
+  await other.publish('another', ['1', '2', '3']);
+  await broker.replication.start();
+  const fresh = await ReplicaStage.start({ medium });
+  const known = fresh.takenUp.find({ stream: 's', subscriber: 'ada' });
+  assert.equal(known?.stored.entry.acked, formatCursor(epoch, 2));
+});
+
+test('7 one that was forgotten stays so where the log lost that it was', async () => {
+  const medium = new SharedMedium();
+  const broker = await ReplicaStage.start({ medium });
+  const { epoch } = await broker.publish('s', ['1']);
+  await broker.subscribers.join('s', 'ada', 'earliest');
+  await broker.subscribers.forget('s', 'ada');
+  medium.lose(1);
+  const other = await ReplicaStage.start({ medium });
+  assert.equal(other.named.has(epoch, 'ada'), true);
+  await broker.replication.start();
+  for (const { named } of [broker, other, await ReplicaStage.start({ medium })]) {
+    assert.equal(named.has(epoch, 'ada'), false);
+  }
+});
+
+test('7 one that was forgotten, or has come again since, is not brought back by who has not heard of it', async () => {
+  for (const comesAgain of [false, true]) {
+    const medium = new SharedMedium();
+    const [broker, other] = [await ReplicaStage.start({ medium }), await ReplicaStage.start({ medium })];
+    const { epoch } = await broker.publish('s', ['1', '2']);
+    await broker.subscribers.join('s', 'ada', 'latest');
+    other.log.isDeaf = true;
+    await broker.subscribers.forget('s', 'ada');
+    if (comesAgain) await broker.subscribers.join('s', 'ada', 'earliest');
+    await broker.publish('another', ['1']);
+    await other.replication.refresh('another');
+    medium.lose(1);
+    await other.replication.start();
+    const known = broker.takenUp.find({ stream: 's', subscriber: 'ada' });
+    assert.equal(known?.stored.entry.acked, comesAgain ? formatCursor(epoch, 0) : null);
+  }
+});
+
 test('7 where the log lost the first cursor in an epoch, that of the epoch before does not take its place', async () => {
   const medium = new SharedMedium();
   const broker = await ReplicaStage.start({ medium });

@@ -1,10 +1,11 @@
 import { test } from 'node:test';
 import { Prng, seededPrng } from '../support/prng.js';
+import { inVirtualTime } from '../support/virtual-time.js';
 import { SharedLogWorld } from './shared-log-world.js';
 
 /** How long worlds are drawn: moments in a run of the suite, minutes by hand. */
 const SECONDS = Number(process.env.SHARED_LOG_SECONDS ?? 2);
-/** By hand only: of some hundred worlds in which the log loses entries one may still fail. */
+/** By hand only: of some thousand worlds in which the log loses entries one may still fail. */
 const loses = process.env.SHARED_LOG_LOSES === '1';
 const ROUNDS = 4;
 
@@ -15,7 +16,8 @@ test('brokers that share a log agree and lose, double and change nothing, whatev
   let { seed } = seeds;
   do {
     context.diagnostic(`world of GAPLESS_TEST_SEED=${seed}`);
-    await new SharedLogWorld(new Prng(seed), { loses }).run(ROUNDS);
+    const prng = new Prng(seed);
+    await inVirtualTime(() => new SharedLogWorld(prng, { loses }).run(ROUNDS));
     worlds++;
     seed = seeds.below(0x1_0000_0000);
   } while (performance.now() < endMs);

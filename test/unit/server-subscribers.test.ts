@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { formatCursor, parseCursor } from '#gapless/core/cursor.js';
 import { RequestError } from '#gapless/errors.js';
-import type { StoredSubscriber } from '#gapless/storage/replicated-log.js';
+import { READERS, type StoredSubscriber } from '#gapless/storage/replicated-log.js';
 import { eventually } from '../support/deadline.js';
 import { type AppendFate, SharedMedium } from '../support/memory-replicated-log.js';
 import { type Prng, seededPrng } from '../support/prng.js';
@@ -94,6 +94,7 @@ describe('named subscribers of brokers that share a log', () => {
   test('2.3 those of a stream that was removed go from the log, also what comes after that', async () => {
     const { medium, a, b, epoch } = await stage();
     await a.subscribers.join('s', 'ada', 'earliest');
+    medium.putOf({ stream: 's', subscriber: READERS }, touchOf(medium), null);
     a.log.isExact = false;
     a.log.fate = () => 'late';
     a.log.lateBy = () => 3;
@@ -215,6 +216,12 @@ describe('named subscribers of brokers that share a log', () => {
     for (const broker of [a, b, fresh]) assert.deepEqual(ackedAt(broker), { ada: formatCursor(epoch, 8) });
   });
 });
+
+/** Says that a stream is read. */
+function touchOf({ subscribers }: SharedMedium): StoredSubscriber['entry'] {
+  const { entry } = subscribers[0] as StoredSubscriber;
+  return { ...entry, previous: 0, previousWriter: '', writer: 'reader' };
+}
 
 /** What was forgotten goes from the log. */
 async function sweepLater(broker: ReplicaStage): Promise<void> {

@@ -181,7 +181,9 @@ export class SharedLogBrokers {
     for (const broker of this.#brokers) {
       await eventually('a broker to be in step', async () => {
         const refreshed = this.#streams.map((name) => broker.replication.refresh(name));
-        return (await Promise.allSettled(refreshed)).every(({ status }) => status === 'fulfilled');
+        const outcomes = await Promise.allSettled(refreshed);
+        const isThere = outcomes.every(({ status }) => status === 'fulfilled');
+        return isThere && broker.takenUp.knowsUpTo(this.medium.newestAt);
       });
     }
     await settled();

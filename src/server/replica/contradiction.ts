@@ -8,6 +8,8 @@
  * has lost some (I3).
  */
 
+import type { Link } from './newest-entry.js';
+
 /** An entry where it lies, by who wrote it. */
 export interface Known {
   readonly at: number;
@@ -22,7 +24,7 @@ interface Following {
 export const CONTRADICTED = 'the log has different entries in one place';
 
 /** Whether an entry follows another one than is known in that place. */
-export function contradicts({ entry: { previous, previousWriter } }: Following, known: Known): boolean {
+export function followsOther({ entry: { previous, previousWriter } }: Following, known: Known): boolean {
   return previous === known.at && previousWriter !== known.entry.writer;
 }
 
@@ -34,4 +36,29 @@ export function isOther(one: Known, other: Known): boolean {
 /** What an entry says of the one that it follows. */
 export function followedBy({ entry: { previous, previousWriter } }: Following): Known {
   return { at: previous, entry: { writer: previousWriter } };
+}
+
+/**
+ * Whether an entry shows that the log has, or had, others than this broker has taken up: it has lost some, for who wrote an
+ * entry had taken up the one that it names. That one is neither the newest nor the one before, but lies between them, or
+ * lies there and is another.
+ */
+export function contradicts(link: Link, newest: Link): boolean {
+  const { at, entry } = link;
+  const { previous, previousWriter } = entry;
+  if (at <= newest.at) return isOther(link, newest);
+  if (previous === newest.at) return followsOther(link, newest);
+  if (previous === newest.entry.previous) return previousWriter !== newest.entry.previousWriter;
+  // What follows nothing may have been preceded by what has gone since, and others may name that.
+  return newest.entry.previous > 0 && previous > newest.entry.previous && previous < newest.at;
+}
+
+/**
+ * Whether an entry names one that was passed over as not counting. The one of before may have been lost with its position
+ * given again, or the newest that counts.
+ *
+ * @param tailAt up to where entries were looked at.
+ */
+export function namesPassedOver({ entry: { previous } }: Link, newest: Link, tailAt: number): boolean {
+  return previous > newest.at && previous <= tailAt;
 }

@@ -8,7 +8,7 @@
  */
 
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
-import { contradicts, isOther } from './contradiction.js';
+import { followsOther, isOther } from './contradiction.js';
 import type { ReplicaStream } from './replica-stream.js';
 
 /** Where an entry begins: seq of the event before it, bytes of parts before it, and when it was written. */
@@ -110,7 +110,7 @@ export async function findLastBefore(
   const at = beyond === null ? newestAt : beyond.entry.previous;
   const stored = await log.next(name, at);
   if (stored?.at !== at) return null;
-  const isContradicted = beyond === null ? isOther(stored, stream) : contradicts(beyond, stored);
+  const isContradicted = beyond === null ? isOther(stored, stream) : followsOther(beyond, stored);
   if (isContradicted) throw stream.contradicted();
   return stored;
 }

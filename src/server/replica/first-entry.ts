@@ -1,6 +1,6 @@
 import type { StreamConfig } from '../../core/retention.js';
 import type { LogEntry } from '../../storage/jetstream/log-entry.js';
-import type { StoredEntry } from '../../storage/replicated-log.js';
+import { following, type Link } from './newest-entry.js';
 
 /**
  * The entry that begins a stream, of which there is no event yet.
@@ -11,13 +11,12 @@ import type { StoredEntry } from '../../storage/replicated-log.js';
 export function firstEntry(
   config: StreamConfig,
   {
-    follows,
     epoch,
+    follows,
     atMs,
     writer,
-  }: { readonly follows: StoredEntry | null } & Pick<LogEntry, 'epoch' | 'atMs' | 'writer'>,
+  }: Pick<LogEntry, 'epoch' | 'atMs' | 'writer'> & { readonly follows: Link | null },
 ): LogEntry {
-  const previous = follows?.at ?? 0;
   return {
     epoch,
     origin: epoch,
@@ -28,10 +27,9 @@ export function firstEntry(
     bytes: 0,
     floor: 1,
     floorBytes: 0,
-    floorAt: previous,
+    floorAt: follows?.at ?? 0,
     floorAtMs: atMs,
-    previous,
-    previousWriter: follows?.entry.writer ?? '',
+    ...following(follows),
     claimsAfter: null,
     joinedAt: 0,
     atMs,

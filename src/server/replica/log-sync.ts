@@ -45,7 +45,7 @@ interface Round {
   readonly seen: Set<string>;
   /** What has to be read, or written, before the replica is in step. */
   readonly work: Promise<void>[];
-  /** What the log has lost some of; null: it has lost nothing. */
+  /** What the log has lost some of; null: it has lost nothing that is known. */
   readonly lost: ReadonlySet<ReplicaStream> | null;
 }
 
@@ -73,8 +73,8 @@ export class LogSync {
     const round: Round = { seen: new Set(), work: [], lost };
     if (lost !== null) {
       logger.error({ lastAt, streams: lost.size }, 'the log has lost entries');
-      replica.forgetPositions();
     }
+    replica.begin(lost !== null);
     this.#behind.clear();
     subscribers.begin(lost !== null);
     await this.#follow(round, lastAt);
@@ -100,10 +100,9 @@ export class LogSync {
    * @throws {LogError}
    */
   async #open(): Promise<LogExtent & Pick<Round, 'lost'>> {
-    const { log, replica } = this.#options;
+    const { log, replica, subscribers } = this.#options;
+    const isSuspected = this.#isSuspected || subscribers.isSuspected;
     const told = await log.open();
-    const isContradicted = replica.streams().some((stream) => stream.isContradicted);
-    const isSuspected = this.#isSuspected || isContradicted;
     if (!isSuspected && !(await this.#hasLost(told))) return { ...told, lost: null };
     await log.confirm();
     const extent = await log.open();
@@ -115,7 +114,7 @@ export class LogSync {
     };
     await Promise.all(replica.streams().map((stream) => this.#reads.take(() => look(stream))));
     this.#isSuspected = false;
-    return { ...extent, lost: hasLost || lost.size > 0 ? lost : null };
+    return { ...extent, lost };
   }
 
   /**
@@ -123,8 +122,7 @@ export class LogSync {
    * @param hasLost whether it is known to have lost some. If not, one that is not there may have been let go.
    * @throws {LogError}
    */
-  async #isLost({ name, at, entry, isContradicted }: ReplicaStream, hasLost: boolean): Promise<boolean> {
-    if (isContradicted) return true;
+  async #isLost({ name, at, entry }: ReplicaStream, hasLost: boolean): Promise<boolean> {
     const { log } = this.#options;
     const writer = await log.writerAt(at);
     if (writer !== null || hasLost) return writer !== entry.writer;
@@ -141,13 +139,24 @@ export class LogSync {
     const { log, replica, subscribers } = this.#options;
     if (this.#identity !== null && identity !== this.#identity) return true;
     if (lastAt < Math.max(replica.lastAt, subscribers.lastAt)) return true;
-    const newest = replica.streams().sort((one, other) => other.at - one.at);
+    const known = [...replica.streams(), ...subscribers.newest()];
+    const newest = known.sort((one, other) => other.at - one.at);
     for (const { at, entry } of newest.slice(0, LOOKED_MAX)) {
       const writer = await log.writerAt(at);
       // What is not there may have been let go, as old entries are.
       if (writer !== null) return writer !== entry.writer;
     }
     return false;
+  }
+
+  /**
+   * An entry shows that the log has lost some.
+   * @param stream that was known, and is no more here: it begins anew. Null: it has to be looked which.
+   */
+  contradicted(stream: ReplicaStream | null): void {
+    if (stream !== null) this.#toRenew.set(stream.name, stream);
+    this.#isSuspected = true;
+    this.#options.lost('another entry is where one was that is known');
   }
 
   end(): void {
@@ -194,14 +203,10 @@ export class LogSync {
 
   /** @param round null: it is one of the new ones. */
   #received(stored: StoredEntry, round: Round | null): void {
-    const { replica, subscribers, lost } = this.#options;
+    const { replica, subscribers } = this.#options;
     subscribers.followed(stored.at);
     round?.seen.add(stored.stream);
     const stream = replica.find(stored.stream);
-    if (round === null && stream?.at === stored.at && !isSame(stream, stored)) {
-      this.#isSuspected = true;
-      return lost('another entry is where one was that is known');
-    }
     if (stream !== undefined && round?.lost?.has(stream) === true) {
       this.#lose(stream);
       if (stored.entry.epoch === stream.epoch) return;

@@ -9,7 +9,12 @@
 /** An entry where it lies, and the one that it names as the one before. */
 export interface Link {
   readonly at: number;
-  readonly entry: { readonly previous: number };
+  readonly entry: { readonly previous: number; readonly previousWriter: string; readonly writer: string };
+}
+
+/** Where a chain goes on: what a new entry says of the newest that counts. */
+export function following(newest: Link | null | undefined): { previous: number; previousWriter: string } {
+  return { previous: newest?.at ?? 0, previousWriter: newest?.entry.writer ?? '' };
 }
 
 /** The entries of one stream, or of one named subscriber. */
@@ -35,10 +40,17 @@ export async function findNewest<L extends Link>(
     const next = await chain.next(tailAt + 1);
     if (next === null) break;
     tailAt = next.at;
-    const isFirst = stored === null ? next.entry.previous >= previous : next.entry.previous > previous;
+    const named = next.entry.previous;
+    // What follows nothing was written when all before had gone, and what names that came too late; or it came too late itself.
+    const beginsAnew = stored === null && named === 0 && !(await isThere(chain, previous));
+    const isFirst = beginsAnew || (stored === null ? named >= previous : named > previous);
     if (!isFirst) continue;
     stored = next;
-    previous = next.entry.previous;
+    previous = beginsAnew ? next.at - 1 : named;
   }
   return { stored: stored ?? newest, tailAt: Math.max(tailAt, newest.at) };
+}
+
+async function isThere<L extends Link>(chain: Chain<L>, at: number): Promise<boolean> {
+  return at > 0 && (await chain.next(at))?.at === at;
 }

@@ -12,7 +12,6 @@ import type { LogStatus } from '../../ring/log-status.js';
 import type { Rings } from '../../ring/rings.js';
 import type { Wakes } from '../../ring/wake-queue.js';
 import type { ReplicatedLog } from '../../storage/replicated-log.js';
-import { CONTRADICTED } from './contradiction.js';
 import { LogRoom } from './log-room.js';
 import { LostEntries } from './lost-entries.js';
 import { Replica } from './replica.js';
@@ -67,18 +66,18 @@ export function assembleReplica(options: ReplicaAssemblyOptions): ReplicaAssembl
     producers,
     logger,
     grown: (stream) => retention.grown(stream),
+    contradicted: (stream) => replication.contradicted(stream),
     opened: (stream) => subscribers.opened(stream),
     removed: (stream) => {
       subscribers.removed(stream);
       retention.removed(stream);
     },
-    contradicted: () => replication.missed(CONTRADICTED),
   });
   const room = new LogRoom({ log, status, logger });
   const subscribers = new ReplicaSubscribers({ log, replica, named, names, nowMs });
   const held = new ReplicaHeld({ log, named });
   const shared = { log, replica, subscribers, held, names, rings, status, logger, nowMs };
-  const replication: Replication = new Replication({
+  const replication = new Replication({
     ...shared,
     directory,
     room,

@@ -10,7 +10,7 @@ import type { LogRun } from '../../storage/event-log.js';
 import { decodeParts } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
 import { type ReplayStats, SharedReads } from '../replay/shared-reads.js';
-import { contradicts, followedBy, isOther, type Known } from './contradiction.js';
+import { followedBy, followsOther, isOther, type Known } from './contradiction.js';
 import { findEvent, hasEvent } from './entry-search.js';
 import type { ReplicaStream } from './replica-stream.js';
 
@@ -105,7 +105,7 @@ export class ReplicaReader {
   async #next(stream: ReplicaStream, { from, before }: Place): Promise<StoredEntry | null> {
     const stored = await this.#options.log.next(stream.name, from);
     if (stored === null || stored.at > stream.at) return null;
-    if (contradicts(stored, before) || isOther(stored, stream)) throw stream.contradicted();
+    if (followsOther(stored, before) || isOther(stored, stream)) throw stream.contradicted();
     return stored;
   }
 

@@ -34,8 +34,10 @@ export class ReplicaStream {
   /** Who published; null until somebody asks, when it is read from the log. */
   book: ProducerBook | null = null;
   isGone = false;
-  /** The log has two entries in one place of it, so that it has to begin anew. */
-  isContradicted = false;
+  /** An entry names one that was passed over: nothing is taken up before it was looked for what the log has lost. */
+  isSuspect = false;
+  /** It was once, and nothing was found to be lost: should it be again, the log has let go of what would show it. */
+  wasSuspect = false;
   /** How often something was due that another broker should have done. */
   dueSweeps = 0;
   observer: ReplicaObserver | null = null;
@@ -53,12 +55,9 @@ export class ReplicaStream {
     this.floorMovedAt = at;
   }
 
-  /** @returns what to throw where the entry that was asked for cannot be told. */
+  /** Has it begin anew. @returns what to throw where the entry that was asked for cannot be told. */
   contradicted(): LogError {
-    if (!this.isContradicted && !this.isGone) {
-      this.isContradicted = true;
-      this.#toRenew();
-    }
+    if (!this.isGone) this.#toRenew();
     return new LogError('io', CONTRADICTED);
   }
 

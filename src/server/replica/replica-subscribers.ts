@@ -16,6 +16,8 @@ import {
   type StoredSubscriber,
   type SubscriberKey,
 } from '../../storage/replicated-log.js';
+import { contradicts, namesPassedOver } from './contradiction.js';
+import { LostSubscribers } from './lost-subscribers.js';
 import { findNewest } from './newest-entry.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
@@ -31,7 +33,7 @@ export interface ReplicaSubscribersOptions {
 }
 
 /** The newest entry that counts, and where the newest of all lies, which were all looked at. */
-interface Known {
+export interface KnownSubscriber {
   readonly stored: StoredSubscriber;
   readonly tailAt: number;
 }
@@ -43,20 +45,20 @@ interface Known {
 const TOMBSTONE_MS = 60_000;
 /** Old entries of a subscriber that lie in the log before they are deleted. */
 const OLD_ENTRIES_MAX = 16;
-const RESTORE_TRIES_MAX = 10;
 
 export class ReplicaSubscribers {
   /** Position of the newest entry of any subscriber. */
   lastAt = 0;
+  /** Something showed that the log may have lost what this broker has taken up of them. */
+  isSuspected = false;
   readonly #options: ReplicaSubscribersOptions;
   /** By stream and subscriber. */
-  readonly #known = new Map<string, Map<string, Known>>();
+  readonly #known = new Map<string, Map<string, KnownSubscriber>>();
   /** Those that are being caught up with, by their keys, and up to where at least. */
   readonly #behind = new Map<string, number>();
   /** Those that are forgotten, or whose stream is, and still in the log; and since when, Unix time in milliseconds. */
   readonly #tombstones = new Map<string, { readonly stored: StoredSubscriber; readonly sinceMs: number }>();
-  /** What this broker knew of a log that has lost some of it, until that is written down again. */
-  readonly #toRestore = new Map<string, StoredSubscriber>();
+  readonly #lost: LostSubscribers;
   /** Own writes of each subscriber since the log was told to delete what is old. */
   readonly #oldEntries = new Map<string, number>();
   #seen: Set<string> | null = null;
@@ -67,9 +69,16 @@ export class ReplicaSubscribers {
 
   constructor(options: ReplicaSubscribersOptions) {
     this.#options = options;
+    const { log, replica, names } = options;
+    this.#lost = new LostSubscribers({ log, replica, names, subscribers: this });
   }
 
-  find({ stream, subscriber }: SubscriberKey): Known | undefined {
+  /** The newest entry that counts of each. */
+  newest(): StoredSubscriber[] {
+    return this.#all().map(({ stored }) => stored);
+  }
+
+  find({ stream, subscriber }: SubscriberKey): KnownSubscriber | undefined {
     return this.#known.get(stream)?.get(subscriber);
   }
 
@@ -131,17 +140,22 @@ export class ReplicaSubscribers {
     return isNewest;
   }
 
-  /** Following begins anew. @param hasLost the log is another, or shorter than it was. */
+  /** Following begins anew. @param hasLost the log has lost some of what was in it, or may have. */
   begin(hasLost: boolean): void {
     this.#seen = new Set();
     this.#receivedAt = 0;
     this.#behind.clear();
-    if (!hasLost) return;
+    if (!hasLost) {
+      // What was passed over may have been lost since, and its position given again.
+      for (const ofStream of this.#known.values())
+        for (const [name, { stored }] of ofStream) ofStream.set(name, { stored, tailAt: stored.at });
+      return;
+    }
     this.#followedAt = 0;
+    this.isSuspected = false;
     for (const { stored } of this.#all()) {
-      if (stored.entry.acked !== null && this.#tombstones.get(keyOf(stored))?.stored === stored) continue;
-      // What is there already was known before the log failed a second time.
-      if (!this.#toRestore.has(keyOf(stored))) this.#toRestore.set(keyOf(stored), stored);
+      const isBuried = this.#tombstones.get(keyOf(stored))?.stored === stored;
+      if (stored.entry.acked === null || !isBuried) this.#lost.add(stored);
     }
     this.#known.clear();
     this.#tombstones.clear();
@@ -154,7 +168,12 @@ export class ReplicaSubscribers {
     const known = this.find(stored);
     const isBeginning = this.#seen !== null;
     this.#seen?.add(key);
-    if (stored.at <= (known?.tailAt ?? 0)) return null;
+    if (known !== undefined && isContradicted(known, stored)) return () => this.#suspect();
+    if (stored.at <= (known?.tailAt ?? 0)) {
+      // While nothing was followed, something else may have taken the place of what is known.
+      const isOther = isBeginning && known !== undefined && stored.at < known.stored.at;
+      return isOther ? () => this.#checkThere(known) : null;
+    }
     const { previous } = stored.entry;
     // What names none begins anew after all before it has gone from the log, or came too late to count: that is read, also of
     // the last in the log.
@@ -175,11 +194,15 @@ export class ReplicaSubscribers {
     const seen = this.#seen;
     this.#seen = null;
     this.#followedAt = Math.max(this.#followedAt, this.#receivedAt);
-    for (const stored of this.#toRestore.values()) await this.#restore(stored);
-    this.#toRestore.clear();
-    for (const { stored } of this.#all()) {
-      if (seen?.has(keyOf(stored)) === false) await this.catchUp(stored);
-      else if (this.#isOrphan(stored)) this.#bury(stored, this.#options.nowMs());
+    await this.#lost.restore();
+    for (const known of this.#all()) {
+      const { stored } = known;
+      if (seen?.has(keyOf(stored)) === false) {
+        await this.#checkThere(known);
+        await this.catchUp(stored);
+      } else if (this.#isOrphan(stored)) {
+        this.#bury(stored, this.#options.nowMs());
+      }
     }
   }
 
@@ -210,7 +233,7 @@ export class ReplicaSubscribers {
     await this.#options.log.subscribers.dropBelow(stored.stream, stored.subscriber, newest.tailAt + 1);
   }
 
-  #newest(key: SubscriberKey): Promise<Known | null> {
+  #newest(key: SubscriberKey): Promise<KnownSubscriber | null> {
     const { log } = this.#options;
     return findNewest({
       newest: () => log.subscribers.newest(key),
@@ -223,11 +246,11 @@ export class ReplicaSubscribers {
     return this.#options.replica.find(stream)?.entry.origin !== entry.origin;
   }
 
-  #all(): Known[] {
+  #all(): KnownSubscriber[] {
     return [...this.#known.values()].flatMap((known) => [...known.values()]);
   }
 
-  #take(known: Known): void {
+  #take(known: KnownSubscriber): void {
     const { stored, tailAt } = known;
     const { stream, subscriber } = stored;
     this.lastAt = Math.max(this.lastAt, tailAt);
@@ -252,14 +275,31 @@ export class ReplicaSubscribers {
   /** Entries of this subscriber are missing here: none that comes is taken up before they were read. @returns reads them. */
   #whenRead(stored: StoredSubscriber): () => Promise<void> {
     const key = keyOf(stored);
+    const known = this.find(stored);
     this.#behind.set(key, stored.at);
     return async () => {
+      if (known !== undefined) await this.#checkThere(known);
       // The first entry that follows one that counts, counts as well.
       const first = await this.#options.log.subscribers.next(stored, stored.entry.previous + 1);
       if (first?.at === stored.at) this.#take({ stored, tailAt: stored.at });
       else await this.catchUp(stored);
       if (this.#behind.get(key) === stored.at) this.#behind.delete(key);
     };
+  }
+
+  /** @throws {LogError} what was known is not in the log, and was not let go for what came later */
+  async #checkThere({ stored }: KnownSubscriber): Promise<void> {
+    const { log } = this.#options;
+    const writer = await log.writerAt(stored.at);
+    if (writer === stored.entry.writer) return;
+    const newest = writer === null ? await log.subscribers.newest(stored) : null;
+    const isLetGo = writer === null && (newest === null || newest.at > stored.at);
+    if (!isLetGo) await this.#suspect();
+  }
+
+  async #suspect(): Promise<void> {
+    this.isSuspected = true;
+    throw new LogError('io', 'another entry is where one of a named subscriber was that is known');
   }
 
   #forget({ stream, subscriber, entry }: StoredSubscriber): void {
@@ -288,30 +328,10 @@ export class ReplicaSubscribers {
     if (count < OLD_ENTRIES_MAX) return;
     ignoreFailure(this.#options.log.subscribers.dropBelow(stream, subscriber, at));
   }
+}
 
-  /**
-   * Writes down again what the log has lost, unless another broker did. Where the stream began anew, whoever made it anew,
-   * the subscriber is told so, and does not come as if it were new.
-   */
-  async #restore(lost: StoredSubscriber): Promise<void> {
-    const { log, replica, names } = this.#options;
-    const acked = cursorOf(lost.entry.acked);
-    if (acked === null) return;
-    for (let tries = 0; tries < RESTORE_TRIES_MAX; tries++) {
-      await this.catchUp(lost);
-      const stream = replica.find(lost.stream);
-      if (stream === undefined) return;
-      const { epoch } = stream;
-      const { origin } = stream.entry;
-      const known = this.find(lost);
-      const there = known?.stored.entry.origin === origin ? cursorOf(known.stored.entry.acked) : null;
-      if (there !== null && !isAhead(acked, there, epoch)) return;
-      const entry = { ...lost.entry, origin, previous: known?.stored.at ?? 0, writer: names.next() };
-      const after = known?.tailAt ?? 0;
-      const at = await log.subscribers.append(lost, entry, after);
-      if (at !== null && (await this.appended({ ...lost, entry, at }, after))) return;
-    }
-  }
+function isContradicted({ stored, tailAt }: KnownSubscriber, by: StoredSubscriber): boolean {
+  return contradicts(by, stored) || namesPassedOver(by, stored, tailAt);
 }
 
 function keyOf({ stream, subscriber }: SubscriberKey): string {
@@ -320,11 +340,6 @@ function keyOf({ stream, subscriber }: SubscriberKey): string {
 
 function cursorOf(acked: string | null): Cursor | null {
   return acked === null ? null : parseCursor(acked);
-}
-
-/** Whether one cursor tells more than another of a stream that has an epoch now. */
-function isAhead(one: Cursor, other: Cursor, epoch: string): boolean {
-  return one.epoch === other.epoch ? one.seq > other.seq : one.epoch === epoch;
 }
 
 /** What cannot be deleted now is deleted after the next start. */

@@ -7,16 +7,16 @@
  */
 
 import type { Directory } from '../../broker/directory.js';
-import { ProducerBook, type ProducerBounds } from '../../core/producer-book.js';
+import type { ProducerBook, ProducerBounds } from '../../core/producer-book.js';
 import { RequestError } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { LogError } from '../../storage/event-log.js';
-import { decodeParts, type LogEntry } from '../../storage/jetstream/log-entry.js';
+import { decodeParts } from '../../storage/jetstream/log-entry.js';
 import type { ReplicatedLog, StoredEntry } from '../../storage/replicated-log.js';
-import { contradicts } from './contradiction.js';
-import { CountedChain } from './counted-chain.js';
+import { contradicts, namesPassedOver } from './contradiction.js';
 import { FreshRound } from './fresh-round.js';
 import { findNewest } from './newest-entry.js';
+import { readBook, recordClaims } from './read-book.js';
 import { ReplicaStream } from './replica-stream.js';
 import type { RingFiller } from './ring-filler.js';
 
@@ -32,8 +32,8 @@ export interface ReplicaOptions {
   readonly opened: (stream: ReplicaStream) => void;
   /** Told of a stream that was removed. */
   readonly removed: (stream: ReplicaStream) => void;
-  /** Told of a stream that has to begin anew: the log has two entries in one place of it. */
-  readonly contradicted: (stream: ReplicaStream) => void;
+  /** Told that the log has lost something: some of a stream, which is no more here; null: perhaps not of what is known. */
+  readonly contradicted: (stream: ReplicaStream | null) => void;
 }
 
 /** Streams of which it is remembered that they went, so that what comes late does not bring one back. */
@@ -86,6 +86,7 @@ export class Replica {
     const { entry, at, stream: name } = stored;
     this.lastAt = Math.max(this.lastAt, at);
     const stream = this.#streams.get(name);
+    if (stream !== undefined && this.#isContradicted(stream, stored)) return true;
     const newestAt = stream?.at ?? this.#goneAt.get(name);
     if (at <= (stream?.tailAt ?? newestAt ?? 0)) return true;
     if (newestAt === undefined ? entry.previous > 0 : entry.previous > newestAt) {
@@ -101,13 +102,27 @@ export class Replica {
       this.#open(stored);
     } else if (entry.epoch !== stream.epoch) {
       this.#replace(stream, stored);
-    } else if (contradicts(stored, stream)) {
-      stream.contradicted();
-      return false;
     } else {
       this.#advance(stream, stored);
     }
     return true;
+  }
+
+  /** @returns true: nothing more of the stream is taken up, before it is known what the log has lost. */
+  #isContradicted(stream: ReplicaStream, stored: StoredEntry): boolean {
+    const isOdd = namesPassedOver(stored, stream, stream.tailAt);
+    if (contradicts(stored, stream) || (isOdd && stream.wasSuspect)) {
+      stream.contradicted();
+    } else if (!stream.isSuspect && isOdd) {
+      stream.isSuspect = true;
+      this.#options.contradicted(null);
+    }
+    return stream.isGone || stream.isSuspect;
+  }
+
+  #contradicted(stream: ReplicaStream): void {
+    this.lose(stream);
+    this.#options.contradicted(stream);
   }
 
   /**
@@ -166,19 +181,8 @@ export class Replica {
   /** Who published to a stream, read from the log where that was not done yet. @throws {LogError} */
   async bookOf(stream: ReplicaStream): Promise<ProducerBook> {
     if (stream.book !== null) return stream.book;
-    const book = new ProducerBook(this.#options.producers);
-    const { claimsAfter } = stream.entry;
-    const chain = new CountedChain<StoredEntry>(claimsAfter ?? stream.at);
-    // More may be taken up while this is read: it goes on to where the stream is then.
-    for (let from = (claimsAfter ?? stream.at) + 1; from <= stream.at; ) {
-      const stored = await this.#options.log.next(stream.name, from);
-      if (stored === null) throw new LogError('io', 'an entry that was there is not there');
-      if (stored.at > stream.at) break;
-      from = stored.at + 1;
-      for (const { entry } of chain.take(stored, stream.at)) {
-        if (entry.epoch === stream.epoch) record(book, entry);
-      }
-    }
+    const { log, producers } = this.#options;
+    const book = await readBook(log, stream, producers);
     stream.book ??= book;
     return stream.book;
   }
@@ -191,6 +195,7 @@ export class Replica {
     for (let read = 0; read < READ_MAX; read++) {
       const stream = this.#streams.get(name);
       if (stream === undefined) break;
+      if (stream.isSuspect) throw new LogError('io', 'an entry names another one than is known to count');
       if (stream.tailAt >= last.at) return;
       const stored = await log.next(name, stream.tailAt + 1);
       if (stored === null) return;
@@ -198,8 +203,11 @@ export class Replica {
     }
     const newest = await this.newest(name);
     if (newest === null) return;
-    const stream = this.#streams.get(name);
-    if (stream !== undefined) await this.#checkPassed(stream, newest.stored);
+    const known = this.#streams.get(name);
+    // Entries are passed over unread: what is known has to be one of those before them.
+    if (known !== undefined && newest.stored.at > known.at && !(await this.#isThere(known))) {
+      throw known.contradicted();
+    }
     this.#jumpTo(newest);
   }
 
@@ -221,27 +229,27 @@ export class Replica {
     stream.looked(at);
   }
 
-  /** Entries are passed over unread: what is known has to be one of those before them. @throws {LogError} it is not */
-  async #checkPassed(stream: ReplicaStream, { at, entry }: StoredEntry): Promise<void> {
-    const { at: knownAt, entry: known } = stream;
-    if (at <= knownAt || entry.epoch !== stream.epoch) return;
-    const writer = await this.#options.log.writerAt(knownAt);
-    // One that is not there may have been let go.
-    const isOther = writer !== null && writer !== known.writer;
-    const isBehind = entry.head - entry.count < known.head;
-    if (stream.isContradicted || isOther || isBehind) throw stream.contradicted();
+  /** Whether what is known is where it was. What is not there may have been let go. @throws {LogError} */
+  async #isThere({ at, entry }: ReplicaStream): Promise<boolean> {
+    const writer = await this.#options.log.writerAt(at);
+    return writer === null || writer === entry.writer;
   }
 
-  /** To the newest entry that counts, of a stream that is not known or too far behind. */
+  /**
+   * To the newest entry that counts, of a stream that is not known or too far behind.
+   * @throws {LogError} it does not go on from what is known
+   */
   #jumpTo({ stored, tailAt }: { stored: StoredEntry; tailAt: number }): void {
     const { entry, at, stream: name } = stored;
     const stream = this.#streams.get(name);
     this.lastAt = Math.max(this.lastAt, tailAt);
-    if (at <= (stream?.at ?? this.#goneAt.get(name) ?? 0)) return;
+    if (stream?.isSuspect === true || at <= (stream?.at ?? this.#goneAt.get(name) ?? 0)) return;
     if (stream === undefined) {
       this.#open(stored);
     } else if (entry.epoch !== stream.epoch) {
       this.#replace(stream, stored);
+    } else if (entry.head - entry.count < stream.entry.head) {
+      throw stream.contradicted();
     } else {
       // What is passed over is in the log still: publishers are read from there anew, and readers go there.
       stream.book = null;
@@ -263,7 +271,7 @@ export class Replica {
     stream.entry = entry;
     stream.at = at;
     if (entry.floor > before.floor) stream.floorMovedAt = at;
-    if (stream.book !== null) record(stream.book, entry);
+    if (stream.book !== null) recordClaims(stream.book, entry);
     if (entry.state === 'removed') {
       stream.observer?.advanced(entry);
       remember(this.#goneAt, stored.stream, stored.at);
@@ -279,11 +287,20 @@ export class Replica {
     if (entry.count > 0) this.#options.grown(stream);
   }
 
-  /** The log is not the one that it was: of the positions of before only those mean something where it has the entry. */
-  forgetPositions(): void {
-    this.#goneAt.clear();
-    this.lastAt = 0;
-    for (const stream of this.#streams.values()) stream.tailAt = stream.at;
+  /**
+   * Following begins anew. What was passed over may have been lost since, and its position given again.
+   * @param hasLost of the positions of before only those mean something where the log has the entry that is known.
+   */
+  begin(hasLost: boolean): void {
+    if (hasLost) {
+      this.#goneAt.clear();
+      this.lastAt = 0;
+    }
+    for (const stream of this.#streams.values()) {
+      stream.tailAt = stream.at;
+      stream.wasSuspect ||= stream.isSuspect;
+      stream.isSuspect = false;
+    }
   }
 
   #open(stored: StoredEntry): void {
@@ -296,7 +313,7 @@ export class Replica {
     try {
       const logged = { floor: Math.min(floor, head + 1), head, closed: false };
       const ref = directory.restore({ name, epoch, config, ...logged });
-      const stream: ReplicaStream = new ReplicaStream(ref, stored, () => this.#options.contradicted(stream));
+      const stream: ReplicaStream = new ReplicaStream(ref, stored, () => this.#contradicted(stream));
       this.#streams.set(name, stream);
       this.#byEpoch.set(epoch, stream);
       filler.fill(stream.ref, partsOf(stored), { head: entry.head, floor });
@@ -316,12 +333,6 @@ export class Replica {
 
 function partsOf({ stream, at, entry, body }: StoredEntry): ReturnType<typeof decodeParts> {
   return decodeParts(body, entry.count, `entry ${at} of stream ${stream}`);
-}
-
-function record(book: ProducerBook, { claims, previous, atMs }: LogEntry): void {
-  for (const claim of claims) {
-    book.record(claim, { first: claim.first, last: claim.last }, { after: previous, atMs });
-  }
 }
 
 function remember<V>(gone: Map<string, V>, key: string, value: V): void {

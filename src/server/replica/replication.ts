@@ -90,7 +90,10 @@ export class Replication {
       subscribers,
       logger,
       renew: (stream) => this.#renew(stream),
-      lost: (reason) => this.missed(reason),
+      lost: (reason) => {
+        this.#mayMiss = true;
+        void this.recovered(new LogError('io', reason));
+      },
       failed: (error) => this.#fail(error),
       nowMs,
     });
@@ -112,12 +115,6 @@ export class Replication {
   /** Takes up all that the log has. Once. @throws {LogError} @throws {LogCorruption} */
   start(): Promise<void> {
     return this.#sync.begin();
-  }
-
-  /** Entries were missed, or are others than those that were taken up: the log is followed once more. */
-  missed(reason: string): void {
-    this.#mayMiss = true;
-    void this.recovered(new LogError('io', reason));
   }
 
   /** The log failed, or may have. Resolves when all that it has was taken up again. */
@@ -229,6 +226,11 @@ export class Replication {
       this.#writers.set(stream, writer);
     }
     return writer;
+  }
+
+  /** As `LogSync.contradicted`. */
+  contradicted(stream: ReplicaStream | null): void {
+    this.#sync.contradicted(stream);
   }
 
   stop(): void {

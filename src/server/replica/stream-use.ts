@@ -8,6 +8,7 @@
 import { formatCursor } from '../../core/cursor.js';
 import { LogError } from '../../storage/event-log.js';
 import { READERS, type ReplicatedLog, type SubscriberKey } from '../../storage/replicated-log.js';
+import { following } from './newest-entry.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Replication } from './replication.js';
@@ -49,7 +50,8 @@ export class StreamUse {
     const entry = {
       origin: stream.entry.origin,
       acked: formatCursor(stream.epoch, 0),
-      previous: known?.stored.at ?? 0,
+      ...following(known?.stored),
+      joinedMs: nowMs,
       atMs: nowMs,
       writer: names.next(),
     };

@@ -14,6 +14,7 @@ import { RequestError } from '../../errors.js';
 import { LogError } from '../../storage/event-log.js';
 import type { SubscriberEntry } from '../../storage/jetstream/subscriber-entry.js';
 import type { ReplicatedLog, StoredSubscriber, SubscriberKey } from '../../storage/replicated-log.js';
+import { following } from './newest-entry.js';
 import type { Replica } from './replica.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
 import type { Replication } from './replication.js';
@@ -128,10 +129,14 @@ export class SubscriberWriter {
     if (stream === undefined) return false;
     const known = subscribers.find(key);
     const after = known?.tailAt ?? 0;
+    const { origin } = stream.entry;
+    const before = known?.stored.entry;
+    const isKnown = before !== undefined && before.origin === origin && before.acked !== null;
     const entry = {
-      origin: stream.entry.origin,
+      origin,
       acked: acked === null ? null : formatCursor(acked.epoch, acked.seq),
-      previous: known?.stored.at ?? 0,
+      ...following(known?.stored),
+      joinedMs: isKnown ? before.joinedMs : Math.max(nowMs(), (before?.joinedMs ?? 0) + 1),
       atMs: nowMs(),
       writer: names.next(),
     };

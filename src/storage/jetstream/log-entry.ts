@@ -54,7 +54,7 @@ const entrySchema = z.strictObject({
   floorAtMs: count,
   /** Position of the entry that this one follows; it counts only if that is the newest that does. 0: none. */
   previous: count,
-  /** Who wrote that one, as it says itself; empty: there is none. */
+  /** Who wrote that one: where the log has lost it, its position is given again. Empty: there is none. */
   previousWriter: z.string(),
   /** Entries after this position may tell of publishers that are remembered; null: none does. */
   claimsAfter: count.nullable(),

@@ -20,6 +20,10 @@ const entrySchema = z.strictObject({
     .nullable(),
   /** Position of the entry that this one follows, of the same subscriber; 0: none. */
   previous: count,
+  /** Who wrote that one, as in those of streams. */
+  previousWriter: z.string(),
+  /** When it came as if for the first time, Unix time in milliseconds: later each time that it does. */
+  joinedMs: count,
   /** When it was written, Unix time in milliseconds. */
   atMs: count,
   /** Who wrote it, and which of its writes this is. */
