@@ -3,7 +3,7 @@
  */
 
 import type { JetStreamReport, StoredLogReport } from '../storage/jetstream/jetstream-report.js';
-import { ADVISED_SINCE, isBefore, PURGES_SINCE } from '../storage/jetstream/server-version.js';
+import { AGREES_SINCE, isBefore, PURGES_SINCE } from '../storage/jetstream/server-version.js';
 import type { Finding } from './doctor-checks.js';
 
 const FILLED = 0.8;
@@ -83,7 +83,7 @@ function ofVersions(
     if (isBefore(version, PURGES_SINCE)) {
       const advice = 'go to 2.10.23 or later; until then let log name only servers of this version';
       warn(`NATS ${version} loses the log when it starts again after a purge`, advice);
-    } else if (isBefore(version, ADVISED_SINCE)) {
+    } else if (isBefore(version, AGREES_SINCE)) {
       warn(`NATS ${version}, with several servers`, '2.10.23 or later is advised');
     }
   }

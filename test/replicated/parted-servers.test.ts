@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LogError } from '#gapless/storage/event-log.js';
+import { AGREES_SINCE, isBefore } from '#gapless/storage/jetstream/server-version.js';
 import { range } from '../support/cursor.js';
 import { eventually } from '../support/deadline.js';
-import { createStream, freshStream, publishRequest, stateOf } from '../support/gapless-client.js';
+import {
+  createStream,
+  freshStream,
+  type Page,
+  publishRequest,
+  readPage,
+  stateOf,
+} from '../support/gapless-client.js';
 import { request } from '../support/http.js';
 import { NatsNetwork } from '../support/nats-network.js';
-import { NATS_SKIP, type NatsServer } from '../support/nats-server.js';
+import { NATS_SKIP, NATS_VERSION, type NatsServer } from '../support/nats-server.js';
 import { openLog, startBroker } from '../support/replicated-brokers.js';
 import { SseSubscription } from '../support/sse-client.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -71,5 +79,53 @@ describe('servers of a log that do not hear of each other', { skip: NATS_SKIP },
       ),
     );
     assert.notEqual(await log.newest(stream), null);
+  });
+
+  it('4.4 what one was given that was cut off stands for no event that the others took (I3)', async (context) => {
+    const network = await NatsNetwork.start(context);
+    const stream = freshStream('parted');
+    const maker = await startBroker(context, network, ...FLAGS);
+    const isWarned = maker.log.some(({ msg }) => msg?.startsWith('NATS before') === true);
+    assert.equal(isWarned, isBefore(NATS_VERSION, AGREES_SINCE));
+    const { ofStream } = await network.leaders('GAPLESS');
+    const others = [0, 1, 2].filter((at) => at !== ofStream);
+    const knowing = (...servers: number[]) =>
+      startBroker(context, { url: servers.map((at) => network.servers[at]?.url).join(',') }, ...FLAGS);
+    const [aside, broker] = await Promise.all([knowing(ofStream), knowing(...others)]);
+    const seen = new Map<string, string>();
+    const take = async (port: number, data: string): Promise<boolean> => {
+      const answer = await request(port, publishRequest(stream, data));
+      if (answer.status !== 200) return false;
+      const { epoch, last } = answer.json<{ epoch: string; last: number }>();
+      seen.set(`${epoch}.${last}`, data);
+      return true;
+    };
+    const untilTaken = (port: number, data: string) =>
+      eventually('a publish to be taken', () => take(port, data));
+    await untilTaken(aside.port, 'before');
+    for (const other of others) network.hold(ofStream, other);
+    const late = take(aside.port, 'late');
+    for (const data of ['kept', 'next', 'last']) await untilTaken(broker.port, data);
+    network.mend();
+    await late;
+    for (const { port } of [aside, broker]) await untilTaken(port, 'mended');
+    await eventually('the one that was cut off to lead again', async () => {
+      const isLeading = (await network.leaders('GAPLESS')).ofStream === ofStream;
+      if (!isLeading) await network.stepDown('GAPLESS');
+      return isLeading;
+    });
+    // One that has nothing in memory reads all of it from the log.
+    const newcomer = await knowing(ofStream);
+    await untilTaken(newcomer.port, 'seen by all');
+    for (const { port } of [newcomer, aside, broker]) {
+      const page = await eventually('a page', async () => {
+        const answer = await readPage(port, stream);
+        return answer.status === 200 && answer.json<Page>();
+      });
+      for (const { id, data } of page.events) {
+        assert.equal(data, seen.get(id) ?? data, id);
+        seen.set(id, data);
+      }
+    }
   });
 });

@@ -10,13 +10,17 @@ import { freePort } from './free-port.js';
 import { standStill } from './stand-still.js';
 
 const PROGRAM = 'nats-server';
+const ASKED = spawnSync(PROGRAM, ['--version'], { encoding: 'utf8' });
+
+/** Of the program, as `2.9.10`; empty: it is not installed. */
+export const NATS_VERSION = /: v(\S+)/.exec(ASKED.stdout ?? '')?.[1] ?? '';
 
 /**
  * What a test with a NATS server is skipped for, as an option of `describe`: the program is not installed. Where
  * everything has to be tested nothing is skipped, and such a test fails.
  */
 export const NATS_SKIP: string | false =
-  spawnSync(PROGRAM, ['--version']).status === 0 || process.env.CI !== undefined
+  ASKED.status === 0 || process.env.CI !== undefined
     ? false
     : 'nats-server is not installed (Debian: apt-get install nats-server)';
 

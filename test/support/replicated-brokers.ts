@@ -58,6 +58,7 @@ export async function openLog(
   const log = await JetStreamLog.connect({
     ...{ urls, credentialsFile: null, tlsCaFile: null, tlsCertFile: null, tlsKeyFile: null },
     ...{ stream, replicas: 1, bytesMax: 0, refused: assert.fail, ended: assert.fail },
+    outdated: () => undefined,
     tooSmall: () => assert.fail(),
     connected: (isConnected) => heard.push(isConnected),
   });

@@ -21,7 +21,7 @@ interface Following {
   readonly entry: { readonly previous: number; readonly previousWriter: string };
 }
 
-export const CONTRADICTED = 'the log has different entries in one place';
+export const CONTRADICTED = 'another entry is where one was that is known';
 
 /** Whether an entry follows another one than is known in that place. */
 export function followsOther({ entry: { previous, previousWriter } }: Following, known: Known): boolean {

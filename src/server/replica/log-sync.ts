@@ -12,6 +12,7 @@ import type {
   StoredSubscriber,
 } from '../../storage/replicated-log.js';
 import { Turns } from '../turns.js';
+import { CONTRADICTED } from './contradiction.js';
 import type { Replica } from './replica.js';
 import type { ReplicaStream } from './replica-stream.js';
 import type { ReplicaSubscribers } from './replica-subscribers.js';
@@ -156,7 +157,7 @@ export class LogSync {
   contradicted(stream: ReplicaStream | null): void {
     if (stream !== null) this.#toRenew.set(stream.name, stream);
     this.#isSuspected = true;
-    this.#options.lost('another entry is where one was that is known');
+    this.#options.lost(CONTRADICTED);
   }
 
   end(): void {
@@ -234,7 +235,7 @@ export class LogSync {
     if (stream.isGone || !(await this.#isLost(stream, false))) return;
     this.#isSuspected = true;
     this.end();
-    throw new LogError('io', 'another entry is where one was that is known');
+    throw new LogError('io', CONTRADICTED);
   }
 
   #lose(stream: ReplicaStream): void {

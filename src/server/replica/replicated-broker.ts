@@ -90,6 +90,8 @@ export class ReplicatedBroker implements LogBacking {
         },
         tooSmall: (bytes) =>
           logger.warn({ bytes, logBytesMax: config.logBytesMax }, 'logBytesMax is not set: the log has more'),
+        outdated: (version) =>
+          logger.warn({ version }, 'NATS before 2.10.23 may have servers differ in what they keep'),
         refused: (reason) => logger.error({ reason }, 'refused by the log'),
         ended: (error) => broker.#end(error),
       });

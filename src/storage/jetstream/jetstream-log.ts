@@ -44,11 +44,14 @@ import { JetStreamFollowing } from './jetstream-following.js';
 import { type JetStreamSettings, openStream } from './jetstream-stream.js';
 import { JetStreamSubjects } from './jetstream-subjects.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
+import { AGREES_SINCE, isBefore } from './server-version.js';
 import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
 
 export interface JetStreamLogOptions extends JetStreamAccess, JetStreamSettings {
   /** Told when the connection is there again after it was not, and when it is not. */
   readonly connected: (isConnected: boolean) => void;
+  /** Told at the start of a version, where servers with replicas may come to differ (server-version.ts). */
+  readonly outdated: (version: string) => void;
   /** Told why the servers refuse a connection that is made anew. It is tried again. */
   readonly refused: (reason: string) => void;
   /** Told when no connection will be made any more, although nobody has closed the log. */
@@ -109,11 +112,14 @@ export class JetStreamLog implements ReplicatedLog {
 
   async open(): Promise<LogExtent> {
     const subjects = this.#subjects.all;
+    const isStart = !this.#isOpen;
     const { config, created, state } = await attempt(() =>
-      openStream(this.#manager, { ...this.#options, subjects, isStart: !this.#isOpen }),
+      openStream(this.#manager, { ...this.#options, subjects, isStart }),
     );
     this.#isOpen = true;
     this.#takeSettings(config);
+    const version = this.#connection.info?.version ?? '';
+    if (isStart && !this.isExact && isBefore(version, AGREES_SINCE)) this.#options.outdated(version);
     if (this.bodyBytesMax > 0)
       return { identity: `${config.description} ${created}`, lastAt: state.last_seq };
     throw new LogError(
