@@ -1,11 +1,11 @@
 /**
- * Machines of a log that have different entries in one place. They should not; those of NATS 2.9.10 do when their leader was
- * cut off from the others and given something meanwhile, which it keeps in the place of what those have taken. An id then
- * has another event where one of them is read than it has elsewhere, and whoever follows or reads one notices nothing.
+ * What shows that a log has, or had, another entry in a place than this broker has taken up: it has lost some and given
+ * their positions again, or its machines differ. They should not; those of NATS 2.9.10 do when their leader was cut off from
+ * the others and given something meanwhile, which it keeps in the place of what those have taken. An id then has another
+ * event where one of them is read than it has elsewhere, and whoever follows or reads one notices nothing.
  *
  * So each entry says who wrote the one that it follows, and it is seen where that is another one than was taken up or read.
- * Nobody can tell by then who has which of the two: the stream begins anew under another epoch, as one does of which the log
- * has lost some (I3).
+ * Nobody can tell by then who has which of the two: the stream begins anew under another epoch (I3).
  */
 
 import type { Link } from './newest-entry.js';
