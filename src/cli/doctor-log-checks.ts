@@ -81,7 +81,7 @@ function ofVersions(
     warn(`servers of several versions: ${each.join(', ')}`, 'bring all to one of them soon');
   for (const version of each) {
     if (isBefore(version, PURGES_SINCE)) {
-      const advice = 'go to 2.10.23 or later; until then let log name only servers of this version';
+      const advice = 'go to 2.10.23 or later; until then brokers delete messages one by one';
       warn(`NATS ${version} loses the log when it starts again after a purge`, advice);
     } else if (isBefore(version, AGREES_SINCE)) {
       warn(`NATS ${version}, with several servers`, '2.10.23 or later is advised');

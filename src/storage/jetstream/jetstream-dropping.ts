@@ -1,11 +1,10 @@
 /**
- * Deletes the old messages of a subject. A purge does it at once, but replicas of NATS before 2.9.18 that replay it after a
- * restart purge everything that was in the JetStream stream by then, of whichever subject (nats-server issue 4196). Where
- * such a server was met, messages are deleted one by one.
+ * Deletes the old messages of a subject. A purge does it at once; where not all servers do that as they should, messages are
+ * deleted one by one (purge-judge.ts).
  */
 
 import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream';
-import { isBefore, PURGES_SINCE } from './server-version.js';
+import type { PurgeJudge } from './purge-judge.js';
 
 /** Deletions under way at a time. */
 const AT_ONCE_MAX = 32;
@@ -19,25 +18,23 @@ export class JetStreamDropping {
   readonly #manager: JetStreamManager;
   readonly #stream: string;
   readonly #nextAt: NextAt;
-  /** Whether all servers that were met replay a purge as they should; of others of the cluster nobody knows. */
-  #canPurge = true;
+  readonly #judge: Pick<PurgeJudge, 'mayPurge'>;
 
-  constructor(manager: JetStreamManager, stream: string, nextAt: NextAt) {
+  constructor(
+    manager: JetStreamManager,
+    { stream, nextAt, judge }: { stream: string; nextAt: NextAt; judge: Pick<PurgeJudge, 'mayPurge'> },
+  ) {
     this.#manager = manager;
     this.#stream = stream;
     this.#nextAt = nextAt;
-  }
-
-  /** Another server was connected to. */
-  met(version: string): void {
-    if (isBefore(version, PURGES_SINCE)) this.#canPurge = false;
+    this.#judge = judge;
   }
 
   /** @throws an error of JetStream; some may be deleted by then. */
   async drop(filter: string, below: number, { isReplicated }: { isReplicated: boolean }): Promise<void> {
     // JetStream takes a position before which nothing can lie for none at all, and purges everything.
     if (below <= 1) return;
-    if (this.#canPurge || !isReplicated) {
+    if (!isReplicated || (await this.#judge.mayPurge())) {
       await this.#manager.streams.purge(this.#stream, { filter, seq: below });
     } else {
       await this.#deleteEach(filter, below);

@@ -41,9 +41,11 @@ import {
 import { JetStreamDropping } from './jetstream-dropping.js';
 import { asLogError, attempt, hasCode } from './jetstream-faults.js';
 import { JetStreamFollowing } from './jetstream-following.js';
+import { reportOf } from './jetstream-report.js';
 import { type JetStreamSettings, openStream } from './jetstream-stream.js';
 import { JetStreamSubjects } from './jetstream-subjects.js';
 import { decodeEntry, encodeEntry, type LogEntry } from './log-entry.js';
+import { PurgeJudge } from './purge-judge.js';
 import { AGREES_SINCE, isBefore } from './server-version.js';
 import { decodeSubscriberEntry, encodeSubscriberEntry } from './subscriber-entry.js';
 
@@ -90,9 +92,15 @@ export class JetStreamLog implements ReplicatedLog {
     this.#client = jetstream(connection, { timeout: ANSWER_MS_MAX });
     this.#manager = manager;
     this.#subjects = new JetStreamSubjects(options.stream);
-    this.#dropping = new JetStreamDropping(manager, options.stream, (subject, from) =>
-      this.#nextAt(subject, from),
-    );
+    const { stream } = options;
+    this.#dropping = new JetStreamDropping(manager, {
+      stream,
+      nextAt: (subject, from) => this.#nextAt(subject, from),
+      judge: new PurgeJudge({
+        report: () => reportOf(options, stream),
+        nowMs: () => performance.now(),
+      }),
+    });
     this.#takeServer();
     void this.#watch();
   }
@@ -230,7 +238,6 @@ export class JetStreamLog implements ReplicatedLog {
     const { info } = this.#connection;
     if (info === undefined) return;
     this.#payloadBytesMax = info.max_payload;
-    this.#dropping.met(info.version);
   }
 
   async #watch(): Promise<void> {
