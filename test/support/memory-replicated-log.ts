@@ -149,6 +149,7 @@ export class MemoryReplicatedLog implements ReplicatedLog {
   /** What a machine has that is cut off from the others and answers all the same, until it is asked what it cannot answer. */
   cutOff: SharedMedium | null = null;
   readonly #medium: SharedMedium;
+  #isClosed = false;
   /** Time that passes before each answer. */
   readonly #pause: () => Promise<void>;
 
@@ -277,7 +278,9 @@ export class MemoryReplicatedLog implements ReplicatedLog {
     return () => medium.followers.delete(own);
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.#isClosed = true;
+  }
 
   get #asked(): SharedMedium {
     return this.cutOff ?? this.#medium;
@@ -285,6 +288,6 @@ export class MemoryReplicatedLog implements ReplicatedLog {
 
   async #reach(): Promise<void> {
     await this.#pause();
-    if (this.isAway) throw new LogError('io', 'told to be away');
+    if (this.isAway || this.#isClosed) throw new LogError('io', 'told to be away');
   }
 }

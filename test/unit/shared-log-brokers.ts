@@ -199,11 +199,17 @@ export class SharedLogBrokers {
     for (const broker of this.#brokers) this.#lost.get(broker)?.('told that the log failed');
   }
 
-  /** Those that were cut off end. */
+  /** Those that were cut off end: what they still wanted to write does not come any more. */
   goOn(): void {
     this.#hasLost = false;
-    for (const { replication } of this.#brokers.splice(BROKERS)) replication.stop();
+    for (const broker of this.#brokers.splice(BROKERS)) end(broker);
   }
+}
+
+/** As a broker does that is told to end. */
+export function end({ replication, log }: ReplicaStage): void {
+  replication.stop();
+  void log.close();
 }
 
 async function settled(): Promise<void> {

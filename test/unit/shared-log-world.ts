@@ -5,7 +5,7 @@ import type { StreamConfig } from '#gapless/core/retention.js';
 import { LogError } from '#gapless/storage/event-log.js';
 import type { Prng } from '../support/prng.js';
 import { DEFAULTS, type ReplicaStage } from './replica-stage.js';
-import { SharedLogBrokers, SKEW_MS } from './shared-log-brokers.js';
+import { end, SharedLogBrokers, SKEW_MS } from './shared-log-brokers.js';
 import { SharedLogWitness } from './shared-log-witness.js';
 
 /** Steps of each client between two looks at everything. */
@@ -269,7 +269,7 @@ export class SharedLogWorld {
       );
       for (const client of this.#clients) await this.#retry(fresh, name, client.get(name) as Position);
     }
-    fresh.replication.stop();
+    end(fresh);
   }
 
   /** Who published a moment ago is known to who has started now. */
