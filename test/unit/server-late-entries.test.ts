@@ -109,6 +109,30 @@ describe('an entry that came long after its place was taken', () => {
     }
   });
 
+  test('takes back nothing that a named subscriber has acknowledged, where both go while they are read', async () => {
+    await publishUpTo(2);
+    const epoch = broker.directory.find('s')?.epoch as string;
+    await broker.subscribers.join('s', 'ada', 'earliest');
+    const { stream, subscriber, entry } = medium.subscribers.at(-1) as StoredSubscriber;
+    const late = { ...entry, acked: formatCursor(epoch, 1), writer: 'other' };
+    medium.putOf({ stream, subscriber }, late, null);
+    await broker.subscribers.acknowledge('s', 'ada', { epoch, seq: 2 });
+    const fresh = new ReplicaStage({ medium });
+    const { subscribers } = fresh.log;
+    const { next } = subscribers;
+    let reads = 0;
+    subscribers.next = async (key, from) => {
+      const stored = await next(key, from);
+      // As one of those that lie between, it is read for the second time.
+      if (stored?.entry.writer === 'other' && ++reads === 2) {
+        medium.subscribers = medium.subscribers.filter(({ at }) => at > stored.at);
+      }
+      return stored;
+    };
+    await fresh.replication.start();
+    assert.equal(fresh.takenUp.find({ stream, subscriber })?.stored.entry.acked, formatCursor(epoch, 2));
+  });
+
   test('2.3 does not bring back a stream that was removed', async () => {
     await publishUpTo(3);
     const late = entryOf(2);
@@ -119,6 +143,26 @@ describe('an entry that came long after its place was taken', () => {
     await eventually('all of it to go', () => medium.entries.length === 0);
     assert.equal((await broker.replication.put('s', {})).created, true);
     assert.equal((await start()).positions('s')?.head, 0);
+  });
+
+  test('2.3 does not bring back a stream that goes from the log while it is read', async () => {
+    await publishUpTo(3);
+    const late = entryOf(2);
+    await broker.replication.remove('s');
+    putLate(late);
+    const fresh = new ReplicaStage({ medium });
+    fresh.log.isExact = false;
+    const { newest } = fresh.log;
+    let answers = 0;
+    fresh.log.newest = async (name) => {
+      const stored = await newest.call(fresh.log, name);
+      // After it was asked up to where to read, and once more as the end of what is read.
+      if (++answers === 2) medium.entries = [];
+      return stored;
+    };
+    await fresh.replication.start();
+    assert.equal(answers >= 2, true);
+    assert.equal(fresh.directory.find('s'), null);
   });
 
   test('2.3 does not bring back a stream of which nobody has lived to let the rest go', async () => {
