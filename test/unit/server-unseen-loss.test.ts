@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { formatCursor } from '#gapless/core/cursor.js';
+import { LOG_HEALTHY } from '#gapless/ring/log-status.js';
+import type { StoredEntry } from '#gapless/storage/replicated-log.js';
 import { eventually } from '../support/deadline.js';
 import type { SharedMedium } from '../support/memory-replicated-log.js';
 import { type ReplicaStage, settle, twoBrokers } from './replica-stage.js';
@@ -24,7 +26,8 @@ describe('4.4 a loss of the log that not every broker has seen', () => {
 
   const beganAnew = async (): Promise<void> => {
     const epochs = () => new Set([a, b].map(({ directory }) => directory.find('s')?.epoch));
-    await eventually('both to begin anew', () => epochs().size === 1 && !epochs().has(epoch));
+    const areInStep = () => [a, b].every(({ status }) => status.fault === LOG_HEALTHY);
+    await eventually('both to begin anew', () => areInStep() && epochs().size === 1 && !epochs().has(epoch));
     await a.publish('s', ['anew']);
     for (const broker of [a, b]) assert.deepEqual((await broker.data('s')).slice(-1), ['anew']);
     assert.deepEqual(await a.data('s'), await b.data('s'));
@@ -60,6 +63,29 @@ describe('4.4 a loss of the log that not every broker has seen', () => {
     b.log.isDeaf = false;
     await a.publish('s', ['seems to be late']);
     await a.publish('s', ['after']).catch(() => undefined);
+    await beganAnew();
+  });
+
+  test('shows by the position of an append, where one that is known has had it (I3)', async () => {
+    b.log.isExact = false;
+    b.log.isDeaf = true;
+    const lastAt = medium.lastAt;
+    const placed = await b.publish('s', ['in its place']).catch(() => null);
+    assert.notEqual(placed?.epoch, epoch);
+    const after = medium.entries.filter(({ at, entry }) => at > lastAt && entry.epoch === epoch);
+    assert.equal(after.length, 1, 'it is not tried again');
+    b.log.isDeaf = false;
+    await beganAnew();
+  });
+
+  test('takes no stream away that has begun anew, where one goes on with what is lost', async () => {
+    const { entry, body } = medium.newest('s') as StoredEntry;
+    await b.replication.start();
+    await beganAnew();
+    const previous = medium.lastAt + 10;
+    medium.put('s', { ...entry, previous, previousWriter: 'other', writer: 'other' }, body, null);
+    await settle();
+    await eventually('it to be there', () => [a, b].every(({ directory }) => directory.find('s') !== null));
     await beganAnew();
   });
 

@@ -41,12 +41,13 @@ export function followedBy({ entry: { previous, previousWriter } }: Following): 
 /**
  * Whether an entry shows that the log has, or had, others than this broker has taken up: it has lost some, for who wrote an
  * entry had taken up the one that it names. That one is neither the newest nor the one before, but lies between them, or
- * lies there and is another.
+ * lies there and is another; or it lay where the log does not go yet.
  */
 export function contradicts(link: Link, newest: Link): boolean {
   const { at, entry } = link;
   const { previous, previousWriter } = entry;
   if (at <= newest.at) return isOther(link, newest);
+  if (previous >= at) return true;
   if (previous === newest.at) return followsOther(link, newest);
   if (previous === newest.entry.previous) return previousWriter !== newest.entry.previousWriter;
   // What follows nothing may have been preceded by what has gone since, and others may name that.

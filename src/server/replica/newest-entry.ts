@@ -41,7 +41,8 @@ export async function findNewest<L extends Link>(
     if (newest === null) return null;
     let { previous } = newest.entry;
     let stored: L | null = null;
-    let tailAt = previous;
+    // Where positions are given again, the one that it names may have lain later.
+    let tailAt = Math.min(previous, newest.at - 1);
     // Those that others append meanwhile are not waited for.
     while (tailAt < newest.at) {
       const next = await chain.next(tailAt + 1);

@@ -198,6 +198,8 @@ export class ReplicaWriter implements ReplicaObserver {
       const compared = this.#isOutrun ? null : after;
       const at = await appendWithRoom(log, this.#stream, { entry, body, after: compared });
       this.#isOutrun = at === null;
+      // Positions are given again: what this was to follow is lost.
+      if (at !== null && at <= after) throw this.#stream.contradicted();
       const isNext = at === after + 1 || (log.isExact && compared !== null);
       if (at !== null) return await this.#appended(group, { at, isNext });
     } catch (error) {
