@@ -89,9 +89,7 @@ export class Replica {
     if (stream !== undefined && this.#isContradicted(stream, stored)) return true;
     const newestAt = stream?.at ?? this.#goneAt.get(name);
     if (at <= (stream?.tailAt ?? newestAt ?? 0)) return true;
-    if (newestAt === undefined ? entry.previous > 0 : entry.previous > newestAt) {
-      return false;
-    }
+    if (newestAt === undefined ? entry.previous > 0 : entry.previous > newestAt) return false;
     if (newestAt !== undefined && entry.previous < newestAt) {
       // The last entry of a removed stream may be deleted by now: what begins it anew then follows nothing.
       if (stream === undefined || entry.previous === 0) return false;
@@ -188,19 +186,7 @@ export class Replica {
   }
 
   async #catchUp(name: string): Promise<void> {
-    const { log } = this.#options;
-    // Whoever appends without a pause may be faster than what is read here.
-    const last = await log.newest(name);
-    if (last === null) return;
-    for (let read = 0; read < READ_MAX; read++) {
-      const stream = this.#streams.get(name);
-      if (stream === undefined) break;
-      if (stream.isSuspect) throw new LogError('io', 'an entry names another one than is known to count');
-      if (stream.tailAt >= last.at) return;
-      const stored = await log.next(name, stream.tailAt + 1);
-      if (stored === null) return;
-      if (!this.takeUp(stored) && !(await this.#isBegunAgain(stream, stored))) break;
-    }
+    if (this.#streams.has(name) && (await this.#readOn(name))) return;
     const newest = await this.newest(name);
     if (newest === null) return;
     const known = this.#streams.get(name);
@@ -209,6 +195,24 @@ export class Replica {
       throw known.contradicted();
     }
     this.#jumpTo(newest);
+  }
+
+  /** Takes up one entry after the other. @returns whether those were all; if not, the rest is passed over. @throws {LogError} */
+  async #readOn(name: string): Promise<boolean> {
+    const { log } = this.#options;
+    // Whoever appends without a pause may be faster than what is read here.
+    const last = await log.newest(name);
+    if (last === null) return true;
+    for (let read = 0; read < READ_MAX; read++) {
+      const stream = this.#streams.get(name);
+      if (stream === undefined) return false;
+      if (stream.isSuspect) throw new LogError('io', 'an entry names another one than is known to count');
+      if (stream.tailAt >= last.at) return true;
+      const stored = await log.next(name, stream.tailAt + 1);
+      if (stored === null) return true;
+      if (!this.takeUp(stored) && !(await this.#isBegunAgain(stream, stored))) return false;
+    }
+    return false;
   }
 
   /**
