@@ -4,6 +4,7 @@
  */
 
 import type { EntryClaim, LogEntry } from '../../storage/jetstream/log-entry.js';
+import { following } from './newest-entry.js';
 import type { ReplicaStream } from './replica-stream.js';
 
 /** Who writes an entry, and when: Unix time in milliseconds. */
@@ -43,7 +44,6 @@ export function entryOfChange(stream: ReplicaStream, changed: LogEntry, written:
 }
 
 /** Times go up within a stream, whoever's clock says them. */
-function placesAfter({ entry: before, at }: ReplicaStream, { writer, nowMs }: Written) {
-  const atMs = Math.max(before.atMs, nowMs);
-  return { previous: at, previousWriter: before.writer, atMs, writer };
+function placesAfter(stream: ReplicaStream, { writer, nowMs }: Written) {
+  return { ...following(stream), atMs: Math.max(stream.entry.atMs, nowMs), writer };
 }

@@ -8,12 +8,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Directory } from '../../broker/directory.js';
 import type { StreamRef } from '../../broker/edge-stream.js';
+import { logRefusal } from '../../broker/log-refusal.js';
 import type { Placed, Publish } from '../../broker/replicated-publish.js';
 import { EPOCH_LENGTH, makeEpoch } from '../../core/epoch.js';
 import { type StreamConfig, sameConfig } from '../../core/retention.js';
 import { RequestError } from '../../errors.js';
 import type { Logger } from '../../log.js';
-import { LOG_FAILED, LOG_HEALTHY, LogCounter, type LogStatus } from '../../ring/log-status.js';
+import { LOG_FAILED, LOG_FULL, LOG_HEALTHY, LogCounter, type LogStatus } from '../../ring/log-status.js';
 import { hasRoomForStream } from '../../ring/ring-growth.js';
 import type { Rings } from '../../ring/rings.js';
 import { LogError } from '../../storage/event-log.js';
@@ -158,7 +159,7 @@ export class Replication {
    * @throws {RequestError} `log_unavailable`
    */
   checkHealthy(): void {
-    if (this.#recovering !== null) throw unavailable('io');
+    if (this.#recovering !== null) throw logRefusal(LOG_FAILED);
   }
 
   /**
@@ -332,11 +333,6 @@ export class Replication {
     if (!(error instanceof LogError)) return error;
     if (error.fault === 'full') this.#options.room.refused();
     else void this.recovered(error);
-    return unavailable(error.fault);
+    return logRefusal(error.fault === 'full' ? LOG_FULL : LOG_FAILED);
   }
-}
-
-function unavailable(fault: LogError['fault']): RequestError {
-  const code = fault === 'full' ? 'log_full' : 'log_unavailable';
-  return new RequestError(code, undefined, {}, { 'Retry-After': '1' });
 }

@@ -4,9 +4,8 @@
  * up. So a broker lets those be first that have lost to it.
  */
 
+import type { LogEntry } from '../../storage/jetstream/log-entry.js';
 import type { WriteNames } from './write-names.js';
-
-type Written = Parameters<WriteNames['isOwn']>[0];
 
 /**
  * How long the others are waited for at most. Long enough for a broker in another place to append; and one that lost may
@@ -27,13 +26,13 @@ export class Rivals {
   }
 
   /** An entry does not count. */
-  lost(entry: Written): void {
+  lost(entry: LogEntry): void {
     if (this.#names.isOwn(entry)) this.#hasWon = false;
     else this.#losers.add(this.#names.processOf(entry));
   }
 
   /** An entry counts. */
-  won(entry: Written): void {
+  won(entry: LogEntry): void {
     if (this.#names.isOwn(entry)) this.#hasWon = true;
     this.#losers.delete(this.#names.processOf(entry));
     if (this.#losers.size === 0) this.#turn?.();
